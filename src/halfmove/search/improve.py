@@ -1,0 +1,138 @@
+"""Policies made from a node's statistics: what a search teaches its network."""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+
+from halfmove.core.types import Array, NodeStats, RootNoise
+from halfmove.search import scaling
+from halfmove.search.rule import LOWEST, TINY, Improve, softmax
+
+# σ(completed Q) [A] of a node, the amount by which logits are raised.
+Advantage = Callable[[NodeStats], Array]
+
+
+def mixed_value(stats: NodeStats) -> Array:
+    """v_mix = (v + ΣN · Σ π q / Σ π) / (1 + ΣN), sums over visited actions. Shape [].
+
+    Gumbel paper, appendix D.
+    """
+    seen = stats.visits > 0
+    prior = jnp.maximum(stats.prior, TINY)
+    mass = jnp.sum(jnp.where(seen, prior, 0.0))
+    weighted = jnp.sum(jnp.where(seen, prior * stats.q / jnp.where(seen, mass, 1.0), 0.0))
+    total = jnp.sum(stats.visits).astype(jnp.float32)
+    return (stats.raw_value + total * weighted) / (total + 1.0)
+
+
+def completed(stats: NodeStats, completion: str) -> Array:
+    """Q-values [A] in which an unvisited action has the value of the node."""
+    value = mixed_value(stats) if completion == "mixed" else stats.raw_value
+    return jnp.where(stats.visits > 0, stats.q, value)
+
+
+def completed_q(
+    *,
+    c_visit: float = 50.0,
+    c_scale: float = 1.0,
+    completion: str = "mixed",
+    scale: scaling.Scaling | None = None,
+) -> Advantage:
+    """σ(completed Q) = (c_visit + max N) · c_scale · scaled completed Q. Shape [A].
+
+    Gumbel paper, equations 8 and 10. `completion` is "mixed" (v_mix) or "raw".
+    """
+    if completion not in ("mixed", "raw"):
+        raise ValueError(f"completion must be 'mixed' or 'raw', got {completion!r}")
+    rescale = scale or scaling.siblings()
+
+    def sigma(stats: NodeStats) -> Array:
+        q = rescale(stats, completed(stats, completion), None)
+        most = jnp.max(stats.visits).astype(jnp.float32)
+        return (c_visit + most) * c_scale * q
+
+    return sigma
+
+
+def raised(advantage: Advantage) -> Improve:
+    """π' = softmax(logits + σ(completed Q)). Gumbel paper, equation 11."""
+    return lambda stats, noise: softmax(stats.logits + advantage(stats))
+
+
+def visit_share() -> Improve:
+    """N / ΣN, AlphaZero's target; the prior before the first visit."""
+
+    def policy(stats: NodeStats, noise: RootNoise) -> Array:
+        visits = stats.visits.astype(jnp.float32)
+        total = jnp.sum(visits)
+        return jnp.where(total > 0, visits / jnp.maximum(total, 1.0), stats.prior)
+
+    return policy
+
+
+def prior() -> Improve:
+    """The network's own policy."""
+    return lambda stats, noise: stats.prior
+
+
+def regularisation(stats: NodeStats, factor: Callable[[Array], Array]) -> Array:
+    """λ = c · √ΣN / (A + ΣN), with A the legal actions. Shape [].
+
+    Grill et al. 2020, equation 4. Before the first visit ΣN counts as 1: every
+    λ > 0 then gives the prior.
+    """
+    total = jnp.maximum(stats.count - 1, 1).astype(jnp.float32)
+    actions = jnp.sum(stats.legal.astype(jnp.float32))
+    return factor(stats.count) * jnp.sqrt(total) / (actions + total)
+
+
+def mpo(*, factor: Callable[[Array], Array], scale: scaling.Scaling, completion: str) -> Improve:
+    """The y that maximises <q, y> - λ KL(y, prior): y ∝ prior · exp(q / λ). Shape [A].
+
+    Grill et al. 2020, section 3.
+    """
+
+    def policy(stats: NodeStats, noise: RootNoise) -> Array:
+        q = scale(stats, completed(stats, completion), None)
+        return softmax(stats.logits + q / regularisation(stats, factor))
+
+    return policy
+
+
+def trpo(
+    *,
+    factor: Callable[[Array], Array],
+    scale: scaling.Scaling,
+    completion: str,
+    bisections: int = 24,
+) -> Improve:
+    """The y that maximises <q, y> - λ KL(prior, y): y = λ prior / (α - q). Shape [A].
+
+    Grill et al. 2020, proposition 1: Σ y falls from at least 1 at
+    max(q + λ prior) to at most 1 at max q + λ; α lies between, by bisection.
+    """
+
+    def policy(stats: NodeStats, noise: RootNoise) -> Array:
+        # Measured from max q, so that α - q keeps its digits when λ is small.
+        q = scale(stats, completed(stats, completion), None)
+        gap = jnp.max(jnp.where(stats.legal, q, LOWEST)) - q
+        weight = regularisation(stats, factor) * stats.prior
+        lam = jnp.sum(weight)
+
+        def mass(alpha: Array) -> Array:
+            # Where the prior is 0 so is y; elsewhere α + gap > 0.
+            return jnp.where(weight > 0, weight / jnp.maximum(alpha + gap, TINY), 0.0)
+
+        def halve(_: Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+            low, high = ends
+            middle = 0.5 * (low + high)
+            above = jnp.sum(mass(middle)) > 1.0
+            return jnp.where(above, middle, low), jnp.where(above, high, middle)
+
+        least = jnp.max(jnp.where(stats.legal, weight - gap, -lam))
+        low, high = jax.lax.fori_loop(0, bisections, halve, (jnp.maximum(least, 0.0), lam))
+        y = mass(0.5 * (low + high))
+        return y / jnp.maximum(jnp.sum(y), TINY)
+
+    return policy

@@ -1,0 +1,60 @@
+"""What is drawn once at the start of a search, for every game of the batch."""
+
+import jax
+import jax.numpy as jnp
+
+from halfmove.core.types import Array
+from halfmove.search.rule import TINY, Noise, softmax
+
+
+def none() -> Noise:
+    """No noise."""
+    return lambda key, logits: (logits, jnp.zeros_like(logits))
+
+
+def gumbel(*, scale: float = 1.0) -> Noise:
+    """Gumbel(0) noise beside the logits; `scale=0` for evaluation."""
+
+    def draw(key: Array, logits: Array) -> tuple[Array, Array]:
+        return logits, scale * jax.random.gumbel(key, logits.shape, logits.dtype)
+
+    return draw
+
+
+def replacement(considered: int, *, scale: float = 1.0) -> Noise:
+    """`considered` actions drawn from the prior WITH replacement, then Gumbel noise.
+
+    The drawn set replaces Gumbel-Top-m: an action's logit is the log of how
+    often it was drawn, as in Sampled MuZero, and actions never drawn are left
+    out. Given the draws, g + log(count) samples in proportion to the count, so
+    over all draws the prior is sampled and the search improves on it as
+    without replacement.
+    """
+
+    def draw(key: Array, logits: Array) -> tuple[Array, Array]:
+        draw_key, gumbel_key = jax.random.split(key)
+        shape = (considered, *logits.shape[:-1])
+        # A finite floor: drawing from a finished game's row must not give NaN.
+        drawn = jax.random.categorical(draw_key, jnp.maximum(logits, -1e30), shape=shape)
+        actions = jnp.arange(logits.shape[-1])
+        count = jnp.sum(drawn[..., None] == actions, axis=0)
+        g = scale * jax.random.gumbel(gumbel_key, logits.shape, logits.dtype)
+        legal = logits > -jnp.inf
+        # Relative to the logits, to which the root rule adds this row again.
+        row = g + jnp.log(jnp.maximum(count, 1)) - jnp.where(legal, logits, 0.0)
+        return logits, jnp.where((count > 0) & legal, row, -jnp.inf)
+
+    return draw
+
+
+def dirichlet(*, fraction: float = 0.25, alpha: float = 0.3) -> Noise:
+    """(1 - fraction) · prior + fraction · Dirichlet(alpha) over the legal actions."""
+
+    def draw(key: Array, logits: Array) -> tuple[Array, Array]:
+        legal = logits > -jnp.inf
+        share = jnp.where(legal, jax.random.loggamma(key, alpha, logits.shape), -jnp.inf)
+        mixed = (1.0 - fraction) * softmax(logits) + fraction * softmax(share)
+        noisy = jnp.where(legal, jnp.log(jnp.maximum(mixed, TINY)), -jnp.inf)
+        return noisy, jnp.zeros_like(logits)
+
+    return draw

@@ -1,0 +1,315 @@
+"""The algorithms of the papers, each a recipe of five functions.
+
+    plan = full_gumbel(32)(key, model, params, timestep)
+    plan = planner("full_gumbel", simulations=32)(key, model, params, timestep)
+
+Options shared by all: `max_depth` (no limit by default), `leaves` (how many
+leaves of one tree are evaluated in one model call, with virtual losses; 1 is
+exact), `tree` (keep the tree in the plan), `engine` ("auto", "xla", "kernel").
+"""
+
+import difflib
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from halfmove.search import act as acting
+from halfmove.search import halving, improve, noise, scaling, select
+from halfmove.search.rule import Rule
+from halfmove.search.scaling import Normalise
+from halfmove.search.search import TreeSearch
+
+
+def full_gumbel(
+    simulations: int,
+    *,
+    considered: int = 16,
+    c_visit: float = 50.0,
+    c_scale: float = 1.0,
+    completion: str = "mixed",
+    normalise: Normalise = "siblings",
+    gumbel_scale: float = 1.0,
+    **shared: Any,
+) -> TreeSearch:
+    """Sequential Halving at the root, visits that track π' below it.
+
+    Gumbel paper, sections 3 to 5.
+    """
+    rise = _advantage(c_visit, c_scale, completion, normalise)
+    return _gumbel(
+        simulations, considered, rise, select.track(improve.raised(rise)),
+        noise.gumbel(scale=gumbel_scale), shared,
+    )  # fmt: skip
+
+
+def gumbel(
+    simulations: int,
+    *,
+    considered: int = 16,
+    c_visit: float = 50.0,
+    c_scale: float = 1.0,
+    completion: str = "mixed",
+    normalise: Normalise = "siblings",
+    gumbel_scale: float = 1.0,
+    c_init: float = 1.25,
+    c_base: float = 19652.0,
+    c_puct: float | None = None,
+    **shared: Any,
+) -> TreeSearch:
+    """Sequential Halving at the root, MuZero's pUCT below it. Gumbel paper, section 7."""
+    rise = _advantage(c_visit, c_scale, completion, normalise)
+    below = select.puct(
+        exploration=_exploration(c_init, c_base, c_puct), scale=scaling.named(normalise)
+    )
+    return _gumbel(
+        simulations, considered, rise, below, noise.gumbel(scale=gumbel_scale), shared
+    )
+
+
+def gumbel_stochastic(
+    simulations: int,
+    *,
+    considered: int = 16,
+    c_visit: float = 50.0,
+    c_scale: float = 1.0,
+    completion: str = "mixed",
+    normalise: Normalise = "siblings",
+    gumbel_scale: float = 1.0,
+    **shared: Any,
+) -> TreeSearch:
+    """Full Gumbel with actions drawn from π' below the root: the ablation of figure 7."""
+    rise = _advantage(c_visit, c_scale, completion, normalise)
+    return _gumbel(
+        simulations, considered, rise, select.sample(improve.raised(rise)),
+        noise.gumbel(scale=gumbel_scale), shared,
+    )  # fmt: skip
+
+
+def gumbel_replacement(
+    simulations: int,
+    *,
+    considered: int = 16,
+    c_visit: float = 50.0,
+    c_scale: float = 1.0,
+    completion: str = "mixed",
+    normalise: Normalise = "siblings",
+    gumbel_scale: float = 1.0,
+    c_init: float = 1.25,
+    c_base: float = 19652.0,
+    c_puct: float | None = None,
+    **shared: Any,
+) -> TreeSearch:
+    """Gumbel with the considered actions drawn WITH replacement, an ablation."""
+    _at_least_one("considered", considered)
+    rise = _advantage(c_visit, c_scale, completion, normalise)
+    below = select.puct(
+        exploration=_exploration(c_init, c_base, c_puct), scale=scaling.named(normalise)
+    )
+    drawn = noise.replacement(min(considered, simulations), scale=gumbel_scale)
+    return _gumbel(simulations, considered, rise, below, drawn, shared)
+
+
+def muzero(
+    simulations: int,
+    *,
+    normalise: Normalise = "tree",
+    dirichlet_fraction: float = 0.25,
+    dirichlet_alpha: float = 0.3,
+    c_init: float = 1.25,
+    c_base: float = 19652.0,
+    c_puct: float | None = None,
+    temperature: float = 1.0,
+    **shared: Any,
+) -> TreeSearch:
+    """pUCT everywhere, Dirichlet noise at the root. MuZero, appendix B."""
+    rule = select.puct(
+        exploration=_exploration(c_init, c_base, c_puct), scale=scaling.named(normalise)
+    )
+    return TreeSearch(
+        Rule(
+            noise=_dirichlet(dirichlet_fraction, dirichlet_alpha),
+            select_root=rule,
+            select=rule,
+            improve=improve.visit_share(),
+            act=acting.by_visits(temperature=temperature),
+        ),
+        simulations=simulations,
+        **shared,
+    )
+
+
+def alphazero(
+    simulations: int, *, normalise: Normalise = (-1.0, 1.0), **options: Any
+) -> TreeSearch:
+    """MuZero's search with Q on the range of a game's result. Options as `muzero`."""
+    return muzero(simulations, normalise=normalise, **options)
+
+
+def trpo(simulations: int, **options: Any) -> TreeSearch:
+    """MuZero regularised by KL(π, y). Options as `mpo`. Grill et al. 2020."""
+    return _regularised(improve.trpo, simulations, **options)
+
+
+def mpo(simulations: int, **options: Any) -> TreeSearch:
+    """MuZero regularised by KL(y, π). Grill et al. 2020.
+
+    `act`, `search` and `learn` say where the regularised policy π̄ takes the
+    place of the visit counts (act, learn) and of pUCT (search); all by default.
+    The other options are `muzero`'s, and `completion` as in `full_gumbel`.
+    """
+    return _regularised(improve.mpo, simulations, **options)
+
+
+def prior(*, temperature: float = 1.0, simulations: int = 0, **shared: Any) -> TreeSearch:
+    """No search: moves drawn from the network's policy."""
+    if simulations:
+        raise ValueError(f"prior does not search: simulations must be 0, got {simulations}")
+    return TreeSearch(
+        Rule(
+            noise=noise.none(),
+            select_root=select.sample(improve.prior()),
+            select=select.sample(improve.prior()),
+            improve=improve.prior(),
+            act=acting.by_policy(improve.prior(), temperature=temperature),
+        ),
+        simulations=0,
+        **shared,
+    )
+
+
+PLANNERS: dict[str, Callable[..., TreeSearch]] = {
+    recipe.__name__: recipe
+    for recipe in (
+        alphazero, muzero, gumbel, full_gumbel, gumbel_stochastic, gumbel_replacement,
+        trpo, mpo, prior,
+    )
+}  # fmt: skip
+
+
+def names() -> list[str]:
+    """The names `planner` knows."""
+    return sorted(PLANNERS)
+
+
+def planner(name: str, **options: Any) -> TreeSearch:
+    """The planner of that name: `planner("full_gumbel", simulations=32)`."""
+    if name not in PLANNERS:
+        raise ValueError(f"unknown planner {name!r}{_near(name, names())}; known: {', '.join(names())}")
+    recipe = PLANNERS[name]
+    if "simulations" not in options and name != "prior":
+        raise ValueError(f"planner {name!r} needs simulations=..., how many it may run")
+    accepted = sorted(_options(recipe))
+    for option in options:
+        if option not in accepted:
+            raise ValueError(
+                f"planner {name!r} has no option {option!r}{_near(option, accepted)}; "
+                f"it takes: {', '.join(accepted)}"
+            )
+    return recipe(**options)
+
+
+def _options(recipe: Callable[..., Any]) -> set[str]:
+    """Every keyword a recipe takes, those it passes on included."""
+    further: dict[Any, list[Callable[..., Any]]] = {
+        alphazero: [muzero], trpo: [_regularised], mpo: [_regularised]
+    }  # fmt: skip
+    found = {"max_depth", "leaves", "tree", "engine"}
+    for f in [recipe, *further.get(recipe, [])]:
+        for parameter in inspect.signature(f).parameters.values():
+            if parameter.kind is not inspect.Parameter.VAR_KEYWORD:
+                found.add(parameter.name)
+    return found - {"policy"}
+
+
+def _near(word: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(word, known, n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def _advantage(
+    c_visit: float, c_scale: float, completion: str, normalise: Normalise
+) -> improve.Advantage:
+    return improve.completed_q(
+        c_visit=c_visit, c_scale=c_scale, completion=completion, scale=scaling.named(normalise)
+    )
+
+
+def _gumbel(
+    simulations: int,
+    considered: int,
+    rise: improve.Advantage,
+    below: select.Select,
+    drawn: noise.Noise,
+    shared: dict[str, Any],
+) -> TreeSearch:
+    _at_least_one("considered", considered)
+    _at_least_one("simulations", simulations)
+    considered = min(considered, simulations)
+    return TreeSearch(
+        Rule(
+            noise=drawn,
+            select_root=select.halving(rise),
+            select=below,
+            improve=improve.raised(rise),
+            act=acting.best_considered(rise),
+            schedule=halving.Halving(considered, simulations),
+        ),
+        simulations=simulations,
+        **shared,
+    )
+
+
+def _regularised(
+    policy: Callable[..., improve.Improve],
+    simulations: int,
+    *,
+    act: bool = True,
+    search: bool = True,
+    learn: bool = True,
+    completion: str = "mixed",
+    normalise: Normalise = "siblings",
+    dirichlet_fraction: float = 0.25,
+    dirichlet_alpha: float = 0.3,
+    c_init: float = 1.25,
+    c_base: float = 19652.0,
+    c_puct: float | None = None,
+    temperature: float = 1.0,
+    **shared: Any,
+) -> TreeSearch:
+    exploration = _exploration(c_init, c_base, c_puct)
+    scale = scaling.named(normalise)
+    better = policy(factor=exploration, scale=scale, completion=completion)
+    puct = select.puct(exploration=exploration, scale=scale)
+    descend = select.sample(better) if search else puct
+    return TreeSearch(
+        Rule(
+            noise=_dirichlet(dirichlet_fraction, dirichlet_alpha),
+            select_root=descend,
+            select=descend,
+            improve=better if learn else improve.visit_share(),
+            act=acting.by_policy(better, temperature=temperature)
+            if act
+            else acting.by_visits(temperature=temperature),
+        ),
+        simulations=simulations,
+        **shared,
+    )
+
+
+def _exploration(c_init: float, c_base: float, c_puct: float | None) -> select.Exploration:
+    if c_puct is not None:
+        return select.constant(c_puct)
+    return select.growing(c_init=c_init, c_base=c_base)
+
+
+def _dirichlet(fraction: float, alpha: float) -> noise.Noise:
+    if not 0 <= fraction <= 1:
+        raise ValueError(f"dirichlet_fraction must be between 0 and 1, got {fraction}")
+    if alpha <= 0:
+        raise ValueError(f"dirichlet_alpha must be above 0, got {alpha}")
+    return noise.dirichlet(fraction=fraction, alpha=alpha) if fraction else noise.none()
+
+
+def _at_least_one(name: str, value: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError(f"{name} must be at least 1, got {value!r}")

@@ -1,0 +1,79 @@
+"""What an algorithm is: five small pure functions and nothing else."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import jax
+import jax.numpy as jnp
+
+from halfmove.core.types import Array, NodeStats, RootNoise
+
+# Scores [A] of one node's actions; the engine takes the best legal one.
+Select = Callable[[NodeStats, RootNoise], Array]
+# A policy [A] of one node.
+Improve = Callable[[NodeStats, RootNoise], Array]
+# (key, prior logits [B, A]) -> (logits to search with [B, A], noise row [B, A]).
+Noise = Callable[[Array, Array], tuple[Array, Array]]
+# (key, root statistics, root noise), all batched -> action [B].
+Act = Callable[[Array, NodeStats, RootNoise], Array]
+
+
+class Schedule(Protocol):
+    """Which visit count the root rule wants to raise at each turn."""
+
+    def turns(self, candidates: Array) -> Array:
+        """`RootNoise.want` of every turn, by the number of candidates [B]. Shape [B, n]."""
+        ...
+
+    def rounds(self, candidates: Array, leaves: int) -> Array:
+        """How many leaves may be evaluated together, call by call. Shape [B, R]."""
+        ...
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A search algorithm. Every field may be any function of the same type."""
+
+    noise: Noise
+    select_root: Select
+    select: Select
+    improve: Improve
+    act: Act
+    schedule: Schedule | None = None
+
+
+LOWEST = float(jnp.finfo(jnp.float32).min)
+TINY = float(jnp.finfo(jnp.float32).tiny)
+
+
+def top_logit(logits: Array) -> Array:
+    """The greatest logit, finite even when every action is illegal. Shape []."""
+    # Finite floor, not -inf: a finished game may have no legal move, and
+    # -inf - -inf is NaN.
+    return jnp.maximum(jnp.max(logits, axis=-1, keepdims=True), LOWEST)
+
+
+def softmax(logits: Array) -> Array:
+    """Probabilities [A]; all zero where every logit is -inf."""
+    e = jnp.exp(logits - top_logit(logits))
+    return e / jnp.maximum(jnp.sum(e, axis=-1, keepdims=True), TINY)
+
+
+def best(scores: Array) -> Array:
+    """Index of the first greatest score along the last axis."""
+    # Two plain reductions: XLA's argmax on the CPU costs three times as much.
+    top = jnp.max(scores, axis=-1, keepdims=True)
+    lanes = jax.lax.broadcasted_iota(jnp.int32, scores.shape, scores.ndim - 1)
+    last = scores.shape[-1] - 1
+    return jnp.min(jnp.where(scores == top, lanes, last), axis=-1)
+
+
+def gumbel_of(uniform: Array) -> Array:
+    """Gumbel(0) noise from numbers uniform in [0, 1)."""
+    return -jnp.log(-jnp.log(jnp.maximum(uniform, TINY)))
+
+
+def jitter(stats: NodeStats) -> Array:
+    """A number below 1e-7 for each action, to break exact ties without favour."""
+    return 1e-7 * stats.random

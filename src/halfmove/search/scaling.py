@@ -1,0 +1,67 @@
+"""How Q-values are carried to [0, 1].
+
+A `Scaling` sees a node, its Q-values with every gap filled (`row`), and
+perhaps one more value that belongs to the interval (`anchor`).
+"""
+
+from collections.abc import Callable
+
+import jax.numpy as jnp
+
+from halfmove.core.types import Array, NodeStats
+
+Scaling = Callable[[NodeStats, Array, Array | None], Array]
+Normalise = str | tuple[float, float] | None
+
+
+def siblings(*, epsilon: float = 1e-8) -> Scaling:
+    """By the least and the greatest of the node's own values."""
+
+    def scaled(stats: NodeStats, row: Array, anchor: Array | None) -> Array:
+        low = jnp.min(jnp.where(stats.legal, row, jnp.inf))
+        high = jnp.max(jnp.where(stats.legal, row, -jnp.inf))
+        if anchor is not None:
+            low, high = jnp.minimum(low, anchor), jnp.maximum(high, anchor)
+        # Selected before the division: an illegal lane may hold anything.
+        return jnp.where(stats.legal, row - low, 0.0) / jnp.maximum(high - low, epsilon)
+
+    return scaled
+
+
+def tree(*, epsilon: float = 1e-8) -> Scaling:
+    """By the least and the greatest value seen in the whole tree so far.
+
+    MuZero, appendix B, equation 5.
+    """
+
+    def scaled(stats: NodeStats, row: Array, anchor: Array | None) -> Array:
+        return (row - stats.q_min) / jnp.maximum(stats.q_max - stats.q_min, epsilon)
+
+    return scaled
+
+
+def fixed(low: float, high: float) -> Scaling:
+    """By a known range, as in a game whose result is -1 or 1."""
+    if not low < high:
+        raise ValueError(f"normalise: expected low < high, got ({low}, {high})")
+    return lambda stats, row, anchor: (row - low) / (high - low)
+
+
+def none() -> Scaling:
+    """Q-values as they are."""
+    return lambda stats, row, anchor: row
+
+
+def named(normalise: Normalise) -> Scaling:
+    """`"tree"`, `"siblings"`, `(low, high)` or `None`, as planners take it."""
+    if normalise is None:
+        return none()
+    if normalise == "tree":
+        return tree()
+    if normalise == "siblings":
+        return siblings()
+    if isinstance(normalise, (tuple, list)) and len(normalise) == 2:
+        return fixed(float(normalise[0]), float(normalise[1]))
+    raise ValueError(
+        f"normalise must be 'tree', 'siblings', a pair (low, high) or None, got {normalise!r}"
+    )

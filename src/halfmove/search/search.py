@@ -1,0 +1,146 @@
+"""A rule, a model and a position: the plan."""
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from halfmove.core.types import Array, Model, Plan, Prediction
+from halfmove.search import engine
+from halfmove.search.rule import Rule
+from halfmove.search.tree import Leaf, Noise, root_noise, stats_of
+
+
+@dataclass(frozen=True)
+class TreeSearch:
+    """A planner: `rule` on a tree. Call it on a position, inside `jit` or not.
+
+    `leaves` of one tree go into one model call, with virtual losses; 1 is
+    exact. `tree=True` keeps the tree in the plan. `engine` is "xla", "kernel"
+    (Pallas; interpreted where there is no GPU) or "auto".
+    """
+
+    rule: Rule
+    simulations: int
+    max_depth: int | None = None
+    leaves: int = 1
+    tree: bool = False
+    engine: str = "auto"
+
+    def __post_init__(self) -> None:
+        _whole("simulations", self.simulations, 0)
+        _whole("leaves", self.leaves, 1)
+        if self.max_depth is not None:
+            _whole("max_depth", self.max_depth, 1)
+        if self.engine not in engine.ENGINES:
+            known = ", ".join(map(repr, engine.ENGINES))
+            raise ValueError(f"engine must be one of {known}, got {self.engine!r}")
+
+    def __call__(self, key: Array, model: Model, params: Any, timestep: Any) -> Plan:
+        """Searches every game of the batch in `timestep`."""
+        try:
+            hash(model)
+        except TypeError:
+            raise TypeError(
+                f"model must be hashable (compared by identity is enough), got {type(model).__name__}"
+            ) from None
+        plan = _plan(self, model, key, params, timestep)
+        if not isinstance(plan.action, jax.core.Tracer):
+            _complain(plan)
+        return plan
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def _plan(search: TreeSearch, model: Model, key: Array, params: Any, timestep: Any) -> Plan:
+    root_key, noise_key, seed_key, search_key, act_key = jax.random.split(key, 5)
+    rule = search.rule
+    node, prediction = model.root(params, root_key, timestep)
+    logits = checked_logits(prediction)
+    games, actions = logits.shape
+
+    searched, row = rule.noise(noise_key, logits)
+    schedule = rounds = None
+    if rule.schedule is not None and search.simulations:
+        candidates = jnp.sum(row > -jnp.inf, axis=-1, where=logits > -jnp.inf)
+        schedule = rule.schedule.turns(candidates)
+        if search.leaves > 1:
+            rounds = rule.schedule.rounds(candidates, search.leaves)
+    noise = Noise(row, jax.random.bits(seed_key, (games,), jnp.uint32), schedule)
+
+    def step(key: Array, node: Any, action: Array) -> tuple[Any, Leaf]:
+        node, edge, prediction = model.step(params, key, node, action)
+        batch = action.shape[0]
+        for name, x in (("reward", edge.reward), ("discount", edge.discount)):
+            if x.shape != (batch,):
+                raise ValueError(f"edge.{name} must have shape ({batch},), got {x.shape}")
+        below = checked_logits(prediction, (batch, actions))
+        value, reward, discount = (
+            x.astype(jnp.float32) for x in (prediction.value, edge.reward, edge.discount)
+        )
+        return node, Leaf(below, value, reward, discount)
+
+    tree = engine.search(
+        search_key, rule, searched, prediction.value.astype(jnp.float32), node, noise, step,
+        simulations=search.simulations, leaves=search.leaves, rounds=rounds,
+        max_depth=search.max_depth, kind=search.engine,
+    )  # fmt: skip
+    stats = stats_of(tree, jnp.zeros(games, jnp.int32), noise.seed)
+    seen = root_noise(noise, stats.count)
+    policy = jax.vmap(rule.improve)(stats, seen)
+    action = rule.act(act_key, stats, seen)
+    return Plan(
+        action=jnp.where(jnp.any(stats.legal, axis=-1), action, 0).astype(jnp.int32),
+        policy=jnp.where(stats.legal, policy, 0.0),
+        value=stats.value,
+        stats=stats,
+        noise=seen,
+        tree=tree if search.tree else None,
+    )
+
+
+def checked_logits(prediction: Prediction, shape: tuple[int, int] | None = None) -> Array:
+    """f32 logits [B, A] with -inf at illegal actions."""
+    logits = jnp.asarray(prediction.logits)
+    if logits.ndim != 2 or (shape is not None and logits.shape != shape):
+        wanted = "[games, actions]" if shape is None else f"{shape}, as at the root"
+        raise ValueError(f"prediction.logits must have shape {wanted}, got {logits.shape}")
+    if logits.shape[1] == 0:
+        raise ValueError("prediction.logits: a game needs at least one action, got none")
+    if prediction.value.shape != logits.shape[:1]:
+        raise ValueError(
+            f"prediction.value must have shape {logits.shape[:1]}, got {prediction.value.shape}"
+        )
+    logits = logits.astype(jnp.float32)
+    if prediction.legal is None:
+        return logits
+    if prediction.legal.shape != logits.shape:
+        raise ValueError(
+            f"prediction.legal must have shape {logits.shape}, got {prediction.legal.shape}"
+        )
+    return jnp.where(prediction.legal.astype(bool), logits, -jnp.inf)
+
+
+def _complain(plan: Plan) -> None:
+    """Raises if a concrete plan was made from numbers no search can use."""
+    logits, raw = np.asarray(plan.stats.logits), np.asarray(plan.stats.raw_value)
+    for name, bad in (
+        ("logits", np.isnan(logits).any(-1) | np.isposinf(logits).any(-1)),
+        ("value", ~np.isfinite(raw)),
+    ):
+        if bad.any():
+            raise ValueError(
+                f"prediction.{name}: the model gave NaN or infinity at the root of game "
+                f"{int(np.argmax(bad))} of {len(bad)}; expected finite numbers"
+            )
+    if not (logits > -np.inf).any():
+        raise ValueError(
+            "prediction.legal: no game of the batch has a legal action; expected at least one"
+        )
+
+
+def _whole(name: str, value: Any, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
