@@ -12,14 +12,22 @@ import jax.numpy as jnp
 import numpy as np
 
 from halfmove.core.types import Array
+from halfmove.search import kernels
 from halfmove.search import tree as xla
 from halfmove.search.rule import Rule
 from halfmove.search.tree import Leaf, Noise, Path, Tree
 
 # (key, nodes [B, ...], actions [B]) -> (nodes, what the model says of them)
 Step = Callable[[Array, Any, Array], tuple[Any, Leaf]]
+# (the loop's key, turn) -> (the loop's next key, the model's key)
+Keys = Callable[[Array, Array], tuple[Array, Array]]
 ENGINES = ("auto", "xla", "kernel")
 Loop = Callable[[int, int, Callable[[Any, Any], Any], Any], Any]
+
+
+def counted(key: Array, turn: Array) -> tuple[Array, Array]:
+    """The model's key as a function of the turn: nothing to compute if it is not used."""
+    return key, jax.random.fold_in(key, turn)
 
 
 def search(
@@ -36,6 +44,7 @@ def search(
     rounds: Array | None = None,
     max_depth: int | None = None,
     loop: Loop = jax.lax.fori_loop,
+    keys: Keys = counted,
     kind: str = "auto",
 ) -> Tree:
     """The tree after `simulations` simulations, `leaves` of them per model call.
@@ -44,29 +53,83 @@ def search(
     by default as many as `leaves` until none is left.
     """
     depth = simulations if max_depth is None else max_depth
-    start = xla.empty(logits, value, node, simulations + 1, pending=leaves > 1)
     if simulations == 0:
-        return start
-    if leaves == 1:
-        body = _one_leaf(rule, noise, step, depth)
-        return loop(0, simulations, body, (key, start))[1]
+        return xla.empty(logits, value, node, 1, pending=False)
     if rounds is None:
         even = np.diff(np.append(np.arange(0, simulations, leaves), simulations))
         rounds = jnp.broadcast_to(jnp.asarray(even, jnp.int32), (logits.shape[0], len(even)))
-    body = _many_leaves(rule, noise, step, depth, leaves, rounds)
+    if kind == "kernel" or (kind == "auto" and jax.default_backend() == "gpu"):
+        return _in_kernels(
+            key,
+            rule,
+            logits,
+            value,
+            node,
+            noise,
+            step,
+            simulations,
+            leaves,
+            rounds,
+            depth,
+            loop,
+            keys,
+        )
+    start = xla.empty(logits, value, node, simulations + 1, pending=leaves > 1)
+    if leaves == 1:
+        body = _one_leaf(rule, noise, step, depth, keys)
+        return loop(0, simulations, body, (key, start))[1]
+    body = _many_leaves(rule, noise, step, depth, leaves, rounds, keys)
     return loop(0, rounds.shape[1], body, (key, start))[1]
 
 
-def _keys(key: Array) -> tuple[Array, Array]:
-    """The next key of the loop and the model's, split as mctx splits them."""
-    following, _, model_key = jax.random.split(key, 3)
-    return following, model_key
+def _in_kernels(
+    key: Array, rule: Rule, logits: Array, value: Array, node: Any, noise: Noise, step: Step,
+    simulations: int, leaves: int, rounds: Array, depth: int, loop: Loop, keys: Keys,
+) -> Tree:  # fmt: skip
+    games, actions = logits.shape
+    every = jnp.arange(games)
+    build = kernels.plan(rule, games, actions, simulations + 1, leaves, depth)
+
+    def wide(x: Array, fill: Any) -> Array:
+        """The root as the first of `leaves` evaluated leaves."""
+        return jnp.full((leaves, *x.shape), fill, x.dtype).at[0].set(x)
+
+    def room(x: Array) -> Array:
+        return jax.lax.empty((games, simulations + 1, *x.shape[1:]), x.dtype).at[:, 0].set(x)
+
+    value = value.astype(jnp.float32)
+    zero = jnp.zeros((leaves, games), jnp.int32)
+    root = Leaf(wide(logits, -jnp.inf), wide(value, 0), zero * 0.0, zero * 0.0)
+    path = Path(zero, zero, wide(zero[0], simulations + 1))
+    state = kernels.empty(build, games, value)
+    same = kernels.constants(build, noise, rounds)
+    state, path = kernels.turn(build, state, same, jnp.int32(-1), path, root)
+
+    def merge(x: Array) -> Array:
+        return x.reshape(leaves * games, *x.shape[2:])
+
+    def split(x: Array) -> Array:
+        return x.reshape(leaves, games, *x.shape[1:])
+
+    def body(turn: Array, carry: Any) -> Any:
+        key, state, nodes, path = carry
+        key, model_key = keys(key, turn)
+        parents = jax.tree.map(lambda x: merge(x[every[None], path.parent]), nodes)
+        found, leaf = step(model_key, parents, merge(path.action))
+        nodes = jax.tree.map(lambda t, x: t.at[every[None], path.leaf].set(split(x)), nodes, found)
+        leaf = jax.tree.map(split, leaf)
+        state, path = kernels.turn(build, state, same, turn, path, leaf)
+        return key, state, nodes, path
+
+    carry = (key, state, jax.tree.map(room, node), path)
+    _, state, nodes, _ = loop(0, rounds.shape[1], body, carry)
+    return kernels.finished(build, state, actions, nodes)
 
 
-def _one_leaf(rule: Rule, noise: Noise, step: Step, depth: int) -> Callable[..., Any]:
+def _one_leaf(rule: Rule, noise: Noise, step: Step, depth: int, keys: Keys) -> Callable[..., Any]:
     def body(turn: Array, carry: tuple[Array, Tree]) -> tuple[Array, Tree]:
         key, tree = carry
-        key, model_key = _keys(key)
+        key, model_key = keys(key, turn)
         path = xla.walk(tree, noise, rule, jnp.asarray(turn + 1, jnp.int32), depth)
         games = jnp.arange(path.parent.shape[0])
         parents = jax.tree.map(lambda x: x[games, path.parent], tree.node)
@@ -77,7 +140,7 @@ def _one_leaf(rule: Rule, noise: Noise, step: Step, depth: int) -> Callable[...,
 
 
 def _many_leaves(
-    rule: Rule, noise: Noise, step: Step, depth: int, leaves: int, rounds: Array
+    rule: Rule, noise: Noise, step: Step, depth: int, leaves: int, rounds: Array, keys: Keys
 ) -> Callable[..., Any]:
     games = rounds.shape[0]
     every = jnp.arange(games)
@@ -85,7 +148,7 @@ def _many_leaves(
 
     def body(turn: Array, carry: tuple[Array, Tree]) -> tuple[Array, Tree]:
         key, tree = carry
-        key, model_key = _keys(key)
+        key, model_key = keys(key, turn)
         wanted, started = rounds[:, turn], done[:, turn]
 
         def descend(tree: Tree, k: Array) -> tuple[Tree, Path]:

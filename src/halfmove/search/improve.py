@@ -21,15 +21,26 @@ def mixed_value(stats: NodeStats) -> Array:
     seen = stats.visits > 0
     prior = jnp.maximum(stats.prior, TINY)
     mass = jnp.sum(jnp.where(seen, prior, 0.0))
-    weighted = jnp.sum(jnp.where(seen, prior * stats.q / jnp.where(seen, mass, 1.0), 0.0))
+    # As a step from the raw value: exact when every Q equals it.
+    share = jnp.where(seen, prior, 0.0) / jnp.maximum(mass, TINY)
+    rise = jnp.sum(share * (stats.q - stats.raw_value))
     total = jnp.sum(stats.visits).astype(jnp.float32)
-    return (stats.raw_value + total * weighted) / (total + 1.0)
+    return stats.raw_value + total / (total + 1.0) * rise
 
 
-def completed(stats: NodeStats, completion: str) -> Array:
-    """Q-values [A] in which an unvisited action has the value of the node."""
-    value = mixed_value(stats) if completion == "mixed" else stats.raw_value
-    return jnp.where(stats.visits > 0, stats.q, value)
+def completed(completion: str) -> Callable[[NodeStats], Array]:
+    """Q-values [A] in which an unvisited action has the value of the node.
+
+    That value is v_mix ("mixed") or what the model said ("raw").
+    """
+    if completion not in ("mixed", "raw"):
+        raise ValueError(f"completion must be 'mixed' or 'raw', got {completion!r}")
+
+    def row(stats: NodeStats) -> Array:
+        value = mixed_value(stats) if completion == "mixed" else stats.raw_value
+        return jnp.where(stats.visits > 0, stats.q, value)
+
+    return row
 
 
 def completed_q(
@@ -43,12 +54,10 @@ def completed_q(
 
     Gumbel paper, equations 8 and 10. `completion` is "mixed" (v_mix) or "raw".
     """
-    if completion not in ("mixed", "raw"):
-        raise ValueError(f"completion must be 'mixed' or 'raw', got {completion!r}")
-    rescale = scale or scaling.siblings()
+    fill, rescale = completed(completion), scale or scaling.siblings()
 
     def sigma(stats: NodeStats) -> Array:
-        q = rescale(stats, completed(stats, completion), None)
+        q = rescale(stats, fill(stats), None)
         most = jnp.max(stats.visits).astype(jnp.float32)
         return (c_visit + most) * c_scale * q
 
@@ -92,9 +101,10 @@ def mpo(*, factor: Callable[[Array], Array], scale: scaling.Scaling, completion:
 
     Grill et al. 2020, section 3.
     """
+    fill = completed(completion)
 
     def policy(stats: NodeStats, noise: RootNoise) -> Array:
-        q = scale(stats, completed(stats, completion), None)
+        q = scale(stats, fill(stats), None)
         return softmax(stats.logits + q / regularisation(stats, factor))
 
     return policy
@@ -105,34 +115,34 @@ def trpo(
     factor: Callable[[Array], Array],
     scale: scaling.Scaling,
     completion: str,
-    bisections: int = 24,
+    steps: int = 10,
 ) -> Improve:
     """The y that maximises <q, y> - λ KL(prior, y): y = λ prior / (α - q). Shape [A].
 
     Grill et al. 2020, proposition 1: Σ y falls from at least 1 at
-    max(q + λ prior) to at most 1 at max q + λ; α lies between, by bisection.
+    max(q + λ prior) to at most 1 at max q + λ. Newton's method on 1 / Σ y,
+    which is concave, climbs from the low end to α without passing it.
     """
+    fill = completed(completion)
 
     def policy(stats: NodeStats, noise: RootNoise) -> Array:
         # Measured from max q, so that α - q keeps its digits when λ is small.
-        q = scale(stats, completed(stats, completion), None)
+        q = scale(stats, fill(stats), None)
         gap = jnp.max(jnp.where(stats.legal, q, LOWEST)) - q
         weight = regularisation(stats, factor) * stats.prior
         lam = jnp.sum(weight)
 
-        def mass(alpha: Array) -> Array:
+        def climb(_: Array, alpha: Array) -> Array:
             # Where the prior is 0 so is y; elsewhere α + gap > 0.
-            return jnp.where(weight > 0, weight / jnp.maximum(alpha + gap, TINY), 0.0)
+            inverse = jnp.where(weight > 0, 1.0 / jnp.maximum(alpha + gap, TINY), 0.0)
+            y = weight * inverse
+            total, slope = jnp.sum(y), jnp.sum(y * inverse)
+            further = alpha + total * (total - 1.0) / jnp.maximum(slope, TINY)
+            return jnp.clip(further, least, jnp.maximum(lam, least))
 
-        def halve(_: Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
-            low, high = ends
-            middle = 0.5 * (low + high)
-            above = jnp.sum(mass(middle)) > 1.0
-            return jnp.where(above, middle, low), jnp.where(above, high, middle)
-
-        least = jnp.max(jnp.where(stats.legal, weight - gap, -lam))
-        low, high = jax.lax.fori_loop(0, bisections, halve, (jnp.maximum(least, 0.0), lam))
-        y = mass(0.5 * (low + high))
+        least = jnp.max(jnp.where(weight > 0, weight - gap, -lam))
+        alpha = jax.lax.fori_loop(0, steps, climb, least)
+        y = jnp.where(weight > 0, weight / jnp.maximum(alpha + gap, TINY), 0.0)
         return y / jnp.maximum(jnp.sum(y), TINY)
 
     return policy

@@ -15,9 +15,9 @@ from typing import Any
 
 from halfmove.search import act as acting
 from halfmove.search import halving, improve, noise, scaling, select
-from halfmove.search.rule import Rule
+from halfmove.search.rule import Improve, Noise, Rule, Select
 from halfmove.search.scaling import Normalise
-from halfmove.search.search import TreeSearch
+from halfmove.search.search import TreeSearch, whole
 
 
 def full_gumbel(
@@ -58,12 +58,8 @@ def gumbel(
 ) -> TreeSearch:
     """Sequential Halving at the root, MuZero's pUCT below it. Gumbel paper, section 7."""
     rise = _advantage(c_visit, c_scale, completion, normalise)
-    below = select.puct(
-        exploration=_exploration(c_init, c_base, c_puct), scale=scaling.named(normalise)
-    )
-    return _gumbel(
-        simulations, considered, rise, below, noise.gumbel(scale=gumbel_scale), shared
-    )
+    below = _puct(normalise, _exploration(c_init, c_base, c_puct))
+    return _gumbel(simulations, considered, rise, below, noise.gumbel(scale=gumbel_scale), shared)
 
 
 def gumbel_stochastic(
@@ -100,11 +96,10 @@ def gumbel_replacement(
     **shared: Any,
 ) -> TreeSearch:
     """Gumbel with the considered actions drawn WITH replacement, an ablation."""
-    _at_least_one("considered", considered)
+    whole("considered", considered, 1)
+    whole("simulations", simulations, 1)
     rise = _advantage(c_visit, c_scale, completion, normalise)
-    below = select.puct(
-        exploration=_exploration(c_init, c_base, c_puct), scale=scaling.named(normalise)
-    )
+    below = _puct(normalise, _exploration(c_init, c_base, c_puct))
     drawn = noise.replacement(min(considered, simulations), scale=gumbel_scale)
     return _gumbel(simulations, considered, rise, below, drawn, shared)
 
@@ -122,9 +117,8 @@ def muzero(
     **shared: Any,
 ) -> TreeSearch:
     """pUCT everywhere, Dirichlet noise at the root. MuZero, appendix B."""
-    rule = select.puct(
-        exploration=_exploration(c_init, c_base, c_puct), scale=scaling.named(normalise)
-    )
+    whole("simulations", simulations, 1)
+    rule = _puct(normalise, _exploration(c_init, c_base, c_puct))
     return TreeSearch(
         Rule(
             noise=_dirichlet(dirichlet_fraction, dirichlet_alpha),
@@ -185,6 +179,8 @@ PLANNERS: dict[str, Callable[..., TreeSearch]] = {
     )
 }  # fmt: skip
 
+SHARED = ("max_depth", "leaves", "tree", "engine")  # options of every planner
+
 
 def names() -> list[str]:
     """The names `planner` knows."""
@@ -193,32 +189,39 @@ def names() -> list[str]:
 
 def planner(name: str, **options: Any) -> TreeSearch:
     """The planner of that name: `planner("full_gumbel", simulations=32)`."""
-    if name not in PLANNERS:
-        raise ValueError(f"unknown planner {name!r}{_near(name, names())}; known: {', '.join(names())}")
-    recipe = PLANNERS[name]
+    accepted = sorted(options_of(name))
     if "simulations" not in options and name != "prior":
         raise ValueError(f"planner {name!r} needs simulations=..., how many it may run")
-    accepted = sorted(_options(recipe))
     for option in options:
         if option not in accepted:
             raise ValueError(
                 f"planner {name!r} has no option {option!r}{_near(option, accepted)}; "
                 f"it takes: {', '.join(accepted)}"
             )
-    return recipe(**options)
+    return PLANNERS[name](**options)
 
 
-def _options(recipe: Callable[..., Any]) -> set[str]:
-    """Every keyword a recipe takes, those it passes on included."""
-    further: dict[Any, list[Callable[..., Any]]] = {
-        alphazero: [muzero], trpo: [_regularised], mpo: [_regularised]
+def options_of(name: str) -> dict[str, Any]:
+    """Every option of the planner of that name and its default, `...` where one must be given.
+
+    Those that the recipe passes on are included, those that all planners share come last.
+    """
+    if name not in PLANNERS:
+        raise ValueError(
+            f"unknown planner {name!r}{_near(name, names())}; known: {', '.join(names())}"
+        )
+    further: dict[str, Callable[..., Any]] = {
+        "alphazero": muzero, "trpo": _regularised, "mpo": _regularised
     }  # fmt: skip
-    found = {"max_depth", "leaves", "tree", "engine"}
-    for f in [recipe, *further.get(recipe, [])]:
-        for parameter in inspect.signature(f).parameters.values():
-            if parameter.kind is not inspect.Parameter.VAR_KEYWORD:
-                found.add(parameter.name)
-    return found - {"policy"}
+    found: dict[str, Any] = {}
+    for f in [PLANNERS[name], *([further[name]] if name in further else [])]:
+        for option, parameter in inspect.signature(f).parameters.items():
+            if parameter.kind is not inspect.Parameter.VAR_KEYWORD and option != "policy":
+                needed = parameter.default is inspect.Parameter.empty
+                found.setdefault(option, ... if needed else parameter.default)
+    for option in SHARED:
+        found[option] = getattr(TreeSearch, option)
+    return found
 
 
 def _near(word: str, known: list[str]) -> str:
@@ -238,12 +241,12 @@ def _gumbel(
     simulations: int,
     considered: int,
     rise: improve.Advantage,
-    below: select.Select,
-    drawn: noise.Noise,
+    below: Select,
+    drawn: Noise,
     shared: dict[str, Any],
 ) -> TreeSearch:
-    _at_least_one("considered", considered)
-    _at_least_one("simulations", simulations)
+    whole("considered", considered, 1)
+    whole("simulations", simulations, 1)
     considered = min(considered, simulations)
     return TreeSearch(
         Rule(
@@ -260,7 +263,7 @@ def _gumbel(
 
 
 def _regularised(
-    policy: Callable[..., improve.Improve],
+    policy: Callable[..., Improve],
     simulations: int,
     *,
     act: bool = True,
@@ -276,11 +279,11 @@ def _regularised(
     temperature: float = 1.0,
     **shared: Any,
 ) -> TreeSearch:
+    whole("simulations", simulations, 1)
     exploration = _exploration(c_init, c_base, c_puct)
     scale = scaling.named(normalise)
     better = policy(factor=exploration, scale=scale, completion=completion)
-    puct = select.puct(exploration=exploration, scale=scale)
-    descend = select.sample(better) if search else puct
+    descend = select.sample(better) if search else _puct(normalise, exploration)
     return TreeSearch(
         Rule(
             noise=_dirichlet(dirichlet_fraction, dirichlet_alpha),
@@ -296,20 +299,20 @@ def _regularised(
     )
 
 
+def _puct(normalise: Normalise, exploration: select.Exploration) -> Select:
+    rule = select.puct(exploration=exploration, scale=scaling.named(normalise))
+    return select.by_lot(rule)
+
+
 def _exploration(c_init: float, c_base: float, c_puct: float | None) -> select.Exploration:
     if c_puct is not None:
         return select.constant(c_puct)
     return select.growing(c_init=c_init, c_base=c_base)
 
 
-def _dirichlet(fraction: float, alpha: float) -> noise.Noise:
+def _dirichlet(fraction: float, alpha: float) -> Noise:
     if not 0 <= fraction <= 1:
         raise ValueError(f"dirichlet_fraction must be between 0 and 1, got {fraction}")
     if alpha <= 0:
         raise ValueError(f"dirichlet_alpha must be above 0, got {alpha}")
     return noise.dirichlet(fraction=fraction, alpha=alpha) if fraction else noise.none()
-
-
-def _at_least_one(name: str, value: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError(f"{name} must be at least 1, got {value!r}")

@@ -72,8 +72,3 @@ def best(scores: Array) -> Array:
 def gumbel_of(uniform: Array) -> Array:
     """Gumbel(0) noise from numbers uniform in [0, 1)."""
     return -jnp.log(-jnp.log(jnp.maximum(uniform, TINY)))
-
-
-def jitter(stats: NodeStats) -> Array:
-    """A number below 1e-7 for each action, to break exact ties without favour."""
-    return 1e-7 * stats.random

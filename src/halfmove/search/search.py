@@ -31,10 +31,10 @@ class TreeSearch:
     engine: str = "auto"
 
     def __post_init__(self) -> None:
-        _whole("simulations", self.simulations, 0)
-        _whole("leaves", self.leaves, 1)
+        whole("simulations", self.simulations, 0)
+        whole("leaves", self.leaves, 1)
         if self.max_depth is not None:
-            _whole("max_depth", self.max_depth, 1)
+            whole("max_depth", self.max_depth, 1)
         if self.engine not in engine.ENGINES:
             known = ", ".join(map(repr, engine.ENGINES))
             raise ValueError(f"engine must be one of {known}, got {self.engine!r}")
@@ -45,7 +45,8 @@ class TreeSearch:
             hash(model)
         except TypeError:
             raise TypeError(
-                f"model must be hashable (compared by identity is enough), got {type(model).__name__}"
+                "model must be hashable (compared by identity is enough), "
+                f"got {type(model).__name__}"
             ) from None
         plan = _plan(self, model, key, params, timestep)
         if not isinstance(plan.action, jax.core.Tracer):
@@ -141,6 +142,7 @@ def _complain(plan: Plan) -> None:
         )
 
 
-def _whole(name: str, value: Any, least: int) -> None:
+def whole(name: str, value: Any, least: int) -> None:
+    """Raises unless `value` is a whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 
 from halfmove.core.types import Array, NodeStats, RootNoise
 from halfmove.search.improve import Advantage
-from halfmove.search.rule import TINY, Improve, Select, gumbel_of, jitter, top_logit
+from halfmove.search.rule import TINY, Improve, Select, gumbel_of, top_logit
 from halfmove.search.scaling import Scaling
 
 # Count of a node [] -> the multiplier of the exploration term [].
@@ -27,7 +27,7 @@ def puct(*, exploration: Exploration, scale: Scaling) -> Select:
     """Q + c · π · √N / (1 + N(a)); an unvisited action has Q = 0 on the scaled range.
 
     N is the node's own count, 1 + ΣN(a), so that the prior already leads at
-    the first visit. Ties fall at random.
+    the first visit.
     """
 
     def scores(stats: NodeStats, noise: RootNoise) -> Array:
@@ -35,7 +35,18 @@ def puct(*, exploration: Exploration, scale: Scaling) -> Select:
         q = scale(stats, jnp.where(seen, stats.q, stats.value), stats.value)
         lead = jnp.sqrt(stats.count.astype(jnp.float32)) * exploration(stats.count)
         explore = lead * stats.prior / (stats.visits + 1).astype(jnp.float32)
-        return jnp.where(seen, q, 0.0) + explore + jitter(stats)
+        return jnp.where(seen, q, 0.0) + explore
+
+    return scores
+
+
+def by_lot(select: Select) -> Select:
+    """The same best action, drawn by lot where several are exactly best."""
+
+    def scores(stats: NodeStats, noise: RootNoise) -> Array:
+        allowed = stats.legal & (noise.row > -jnp.inf)
+        score = jnp.where(allowed, select(stats, noise), -jnp.inf)
+        return jnp.where(allowed & (score == jnp.max(score)), stats.random, -1.0)
 
     return scores
 

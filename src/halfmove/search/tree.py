@@ -83,11 +83,15 @@ def random_row(seed: Array, node: Array, count: Array, lanes: Array) -> Array:
     return (x >> u32(8)).astype(jnp.int32).astype(jnp.float32) * jnp.float32(2.0**-24)
 
 
-def with_pending(visits: Array, q: Array, pending: Array, worst: Array) -> tuple[Array, Array]:
-    """Visits and Q with leaves under way counted as losses: the worst value so far."""
+def with_pending(visits: Array, q: Array, pending: Array, value: Array) -> tuple[Array, Array]:
+    """Visits and Q with leaves under way counted as losses: the worst the node knows of.
+
+    Rows [..., A], `value` [..., 1] of the node.
+    """
+    worst = jnp.min(jnp.where(visits > 0, q, value), axis=-1, keepdims=True)
     total = visits + pending
     known = q * visits.astype(jnp.float32) + worst * pending.astype(jnp.float32)
-    return total, known / jnp.maximum(total, 1).astype(jnp.float32)
+    return total, jnp.where(pending > 0, known / jnp.maximum(total, 1).astype(jnp.float32), q)
 
 
 def empty(logits: Array, value: Array, node: Any, nodes: int, *, pending: bool) -> Tree:
@@ -128,7 +132,7 @@ def stats_of(tree: Tree, node: Array, seed: Array) -> NodeStats:
     count = tree.count[games, node]
     if tree.pending is not None:
         pending = tree.pending[games, node]
-        visits, q = with_pending(visits, q, pending, tree.q_min[:, None])
+        visits, q = with_pending(visits, q, pending, tree.value[games, node][:, None])
         count = 1 + jnp.sum(visits, axis=-1)
     lanes = jnp.arange(visits.shape[-1])
     return NodeStats(
@@ -194,7 +198,7 @@ def walk(tree: Tree, noise: Noise, rule: Rule, fresh: Array, max_depth: int) -> 
         child = jnp.where(going, next_child, child)
         return node, action, child, going & there(child) & (depth < max_depth), depth + 1
 
-    state = (zero, action, child, going, jnp.int32(2))
+    state: tuple[Array, ...] = (zero, action, child, going, jnp.int32(2))
     node, action, child, _, _ = jax.lax.while_loop(lambda s: jnp.any(s[3]), step, state)
     leaf = jnp.where(child >= 0, child, fresh)
     return Path(parent=node, action=action, leaf=jnp.where(playable, leaf, nodes))
@@ -207,15 +211,14 @@ def reserve(tree: Tree, path: Path) -> Tree:
     at = jnp.where(path.leaf < nodes, path.parent, nodes)
     tree = _link(tree, path)
 
-    def step(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+    def step(state: tuple[Any, ...]) -> tuple[Any, ...]:
         pending, node, action = state
         pending = pending.at[games, node, action].add(1)
         up = jnp.where((node > 0) & (node < nodes), tree.parent[games, node], nodes)
         return pending, up, tree.action[games, jnp.minimum(node, nodes - 1)]
 
-    pending, _, _ = jax.lax.while_loop(
-        lambda s: jnp.any(s[1] < nodes), step, (tree.pending, at, path.action)
-    )
+    start: tuple[Any, ...] = (tree.pending, at, path.action)
+    pending, _, _ = jax.lax.while_loop(lambda s: jnp.any(s[1] < nodes), step, start)
     return _replace(tree, pending=pending)
 
 
@@ -255,11 +258,19 @@ def grow(tree: Tree, path: Path, leaf: Leaf, node: Any) -> Tree:
         count = count.at[games, to].add(1)
         if pending is not None:
             pending = pending.at[games, to, action].add(-1)
-        return jnp.where(going, parent, nodes), gain, mean, low, high, visits, q, value, count, pending
+        return to, gain, mean, low, high, visits, q, value, count, pending
 
     state = (
-        path.leaf, leaf.value, leaf.value, tree.q_min, tree.q_max,
-        tree.visits, tree.q, tree.value, tree.count, tree.pending,
+        path.leaf,
+        leaf.value,
+        leaf.value,
+        tree.q_min,
+        tree.q_max,
+        tree.visits,
+        tree.q,
+        tree.value,
+        tree.count,
+        tree.pending,
     )
     state = jax.lax.while_loop(lambda s: jnp.any((s[0] > 0) & (s[0] < nodes)), up, state)
     names = ("q_min", "q_max", "visits", "q", "value", "count", "pending")

@@ -1,0 +1,31 @@
+"""How every test runs: on the CPU unless asked, and with no random key used twice."""
+
+import os
+
+import hypothesis
+import jax
+import pytest
+
+ON_GPU = os.environ.get("HALFMOVE_TEST_GPU", "") not in ("", "0")
+if not ON_GPU:
+    jax.config.update("jax_platforms", "cpu")
+    os.environ["JAX_PLATFORMS"] = "cpu"  # for the processes that tests start
+os.environ["MPLBACKEND"] = "agg"
+
+jax.config.update("jax_debug_key_reuse", True)
+jax.config.update("jax_numpy_dtype_promotion", "standard")
+
+# The first call of a test compiles, which no deadline survives.
+hypothesis.settings.register_profile("local", deadline=None)
+hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, database=None)
+hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skips tests marked `gpu` unless HALFMOVE_TEST_GPU=1."""
+    if ON_GPU:
+        return
+    skip = pytest.mark.skip(reason="needs a GPU and HALFMOVE_TEST_GPU=1")
+    for item in items:
+        if "gpu" in item.keywords:
+            item.add_marker(skip)

@@ -1,0 +1,192 @@
+"""Bad input: the error names the argument, what was given and what is accepted."""
+
+import functools
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from halfmove.core.types import Edge, Prediction
+from halfmove.search import TreeSearch, names, planner
+from halfmove.search.planners import full_gumbel, muzero
+from tests.search import models
+
+B, A = 3, 4
+SEARCHING = [name for name in names() if name != "prior"]
+
+
+@dataclass(frozen=True)
+class Says:
+    """A model that returns whatever arrays it is given, at the root and below it."""
+
+    def root(self, params, key, timestep):
+        return jnp.zeros(B), Prediction(**params["root"])
+
+    def step(self, params, key, node, action):
+        return node, Edge(**params["edge"]), Prediction(**params["below"])
+
+
+@functools.cache
+def small(name: str) -> TreeSearch:
+    return planner(name, simulations=2)
+
+
+def call(name: str = "full_gumbel", *, root=None, edge=None, below=None):
+    said = {"logits": jnp.zeros((B, A)), "value": jnp.zeros(B)}
+    params = {
+        "root": {**said, **(root or {})},
+        "edge": {"reward": jnp.zeros(B), "discount": jnp.zeros(B), **(edge or {})},
+        "below": {**said, **(below or {})},
+    }
+    return small(name)(jax.random.key(0), Says(), params, None)
+
+
+def test_the_model_of_these_tests_is_otherwise_good():
+    assert call().action.shape == (B,)
+
+
+@pytest.mark.parametrize("where", ["root", "below"])
+@pytest.mark.parametrize(
+    ("field", "bad"),
+    [
+        ("logits", jnp.zeros(A)),
+        ("logits", jnp.zeros((B, A, 1))),
+        ("value", jnp.zeros((B, 1))),
+        ("value", jnp.zeros(())),
+        ("value", jnp.zeros(B + 1)),
+        ("legal", jnp.ones((B, A + 1), bool)),
+        ("legal", jnp.ones(A, bool)),
+    ],
+)
+def test_wrong_shapes_of_a_prediction(where, field, bad):
+    with pytest.raises(ValueError, match=rf"prediction\.{field}") as error:
+        call(**{where: {field: bad}})
+    assert str(bad.shape) in str(error.value)
+
+
+def test_below_the_root_the_actions_are_those_of_the_root():
+    with pytest.raises(ValueError, match=r"prediction\.logits") as error:
+        call(below={"logits": jnp.zeros((B, A + 1))})
+    assert f"({B}, {A})" in str(error.value)
+    assert f"({B}, {A + 1})" in str(error.value)
+
+
+@pytest.mark.parametrize("field", ["reward", "discount"])
+@pytest.mark.parametrize("shape", [(), (B, 1), (B + 1,)])
+def test_wrong_shapes_of_an_edge(field, shape):
+    with pytest.raises(ValueError, match=rf"edge\.{field}") as error:
+        call(edge={field: jnp.zeros(shape)})
+    assert f"({B},)" in str(error.value)
+    assert str(shape) in str(error.value)
+
+
+def test_a_game_needs_an_action():
+    with pytest.raises(ValueError, match=r"logits.*at least one action"):
+        call(root={"logits": jnp.zeros((B, 0))})
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+def test_logits_that_are_no_numbers(number):
+    logits = jnp.zeros((B, A)).at[1, 2].set(number)
+    with pytest.raises(ValueError, match=r"prediction\.logits.*game 1 of 3.*finite"):
+        call(root={"logits": logits})
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+def test_a_value_that_is_no_number(number):
+    with pytest.raises(ValueError, match=r"prediction\.value.*game 2 of 3.*finite"):
+        call(root={"value": jnp.zeros(B).at[2].set(number)})
+
+
+def test_a_bad_logit_at_an_illegal_action_is_nobodys_business():
+    logits = jnp.zeros((B, A)).at[1, 2].set(jnp.nan)
+    plan = call(root={"logits": logits, "legal": jnp.ones((B, A), bool).at[1, 2].set(False)})
+    assert np.isfinite(plan.policy).all()
+
+
+@pytest.mark.parametrize("name", ["full_gumbel", "muzero"])
+def test_no_game_with_a_legal_action(name):
+    with pytest.raises(ValueError, match=r"prediction\.legal.*no game.*at least one"):
+        call(name, root={"legal": jnp.zeros((B, A), bool)})
+
+
+@pytest.mark.parametrize("name", SEARCHING)
+@pytest.mark.parametrize("n", [0, -3, 8.0, 2.5, True, "8", None])
+def test_simulations_must_be_a_whole_number_of_at_least_one(name, n):
+    with pytest.raises(ValueError, match=r"simulations.*at least 1") as error:
+        planner(name, simulations=n)
+    assert repr(n) in str(error.value)
+
+
+@pytest.mark.parametrize("name", SEARCHING)
+def test_simulations_must_be_given(name):
+    with pytest.raises(ValueError, match=f"{name}.*simulations"):
+        planner(name)
+
+
+def test_numpys_whole_numbers_are_whole_numbers():
+    assert full_gumbel(np.int64(8)).simulations == 8
+    assert muzero(np.int32(8)).simulations == 8
+
+
+def test_the_prior_does_not_search():
+    with pytest.raises(ValueError, match=r"simulations must be 0, got 5"):
+        planner("prior", simulations=5)
+
+
+def test_an_unknown_planner():
+    with pytest.raises(ValueError, match=r"'ful_gumbel'.*did you mean 'full_gumbel'") as error:
+        planner("ful_gumbel", simulations=2)
+    assert all(name in str(error.value) for name in names())
+
+
+@pytest.mark.parametrize("name", SEARCHING)
+def test_a_misspelt_option(name):
+    with pytest.raises(ValueError, match=r"'max_dept'.*did you mean 'max_depth'") as error:
+        planner(name, simulations=2, max_dept=3)
+    assert "normalise" in str(error.value)
+    assert "leaves" in str(error.value)
+
+
+def test_an_option_of_another_planner():
+    with pytest.raises(ValueError, match="'full_gumbel' has no option 'dirichlet_alpha'"):
+        planner("full_gumbel", simulations=2, dirichlet_alpha=0.3)
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "bad", "accepted"),
+    [
+        ("full_gumbel", "normalise", "global", "'tree', 'siblings'"),
+        ("muzero", "normalise", (1.0, 2.0, 3.0), "'tree', 'siblings'"),
+        ("alphazero", "normalise", (1.0, -1.0), "low < high"),
+        ("full_gumbel", "completion", "zero", "'mixed' or 'raw'"),
+        ("trpo", "completion", "zero", "'mixed' or 'raw'"),
+        ("mpo", "completion", "zero", "'mixed' or 'raw'"),
+        ("gumbel", "engine", "cuda", "'xla'"),
+        ("gumbel", "considered", 0, "at least 1"),
+        ("gumbel_replacement", "considered", 2.5, "at least 1"),
+        ("muzero", "leaves", 0, "at least 1"),
+        ("muzero", "leaves", 1.5, "at least 1"),
+        ("muzero", "max_depth", 0, "at least 1"),
+        ("muzero", "dirichlet_fraction", 1.5, "between 0 and 1"),
+        ("muzero", "dirichlet_alpha", 0.0, "above 0"),
+    ],
+)
+def test_bad_options(name, option, bad, accepted):
+    with pytest.raises(ValueError, match=option) as error:
+        planner(name, simulations=4, **{option: bad})
+    assert accepted in str(error.value)
+    given = [repr(bad), str(bad), *map(str, bad if isinstance(bad, tuple) else [])]
+    assert any(text in str(error.value) for text in given)
+
+
+def test_a_model_that_cannot_be_hashed():
+    class Unhashable(models.Bandit):
+        __hash__ = None
+
+    with pytest.raises(TypeError, match=r"model must be hashable.*Unhashable"):
+        planner("muzero", simulations=2)(
+            jax.random.key(0), Unhashable(), models.arms(np.zeros((1, 2)), np.zeros((1, 2))), None
+        )
