@@ -2,11 +2,16 @@
 
 import os
 
-import hypothesis
-import jax
-import pytest
-
 ON_GPU = os.environ.get("HALFMOVE_TEST_GPU", "") not in ("", "0")
+# Compiling is most of what the tests do. Only the machine code is left plain, for the
+# processes that tests start too; `XLA_FLAGS= make test` runs them as users do.
+if not ON_GPU:
+    os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
+
+import hypothesis  # noqa: E402
+import jax  # noqa: E402
+import pytest  # noqa: E402
+
 if not ON_GPU:
     jax.config.update("jax_platforms", "cpu")
     os.environ["JAX_PLATFORMS"] = "cpu"  # for the processes that tests start

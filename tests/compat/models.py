@@ -22,21 +22,9 @@ ONE_PLAYER = (0.99, 0.99, 0.99, 0.99)
 MIXED = (-1.0, 1.0, 0.0, 0.9)
 
 
-@functools.cache
-def _quick() -> dict[str, Any]:
-    """Compiler options that make tests four times shorter, where this XLA knows them."""
-    options = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
-    try:
-        jax.jit(lambda x: x + 1, compiler_options=options)(1)
-    except Exception:
-        return {}
-    return options
-
-
 def programs(run):
     """`run(package, *args)` of mctx and of ours, to be compiled with traced arguments."""
-    options = _quick() if jax.default_backend() == "cpu" else {}
-    return [jax.jit(functools.partial(run, p), compiler_options=options) for p in PACKAGES]
+    return [jax.jit(functools.partial(run, p)) for p in PACKAGES]
 
 
 def both(run, *args):

@@ -117,6 +117,14 @@ def test_a_partial_of_a_partial_is_still_known():
     assert fast.advantage_of(outer) is not None
     assert fast.advantage_of(functools.partial(theirs.qtransform_by_parent_and_siblings)) is None
     assert fast.advantage_of(functools.partial(inner, value_scale=jnp.ones(6))) is None
+
+    class Unhashable:
+        __hash__ = None
+
+        def __call__(self, tree, node_index):
+            return tree.qvalues(node_index)
+
+    assert fast.advantage_of(Unhashable()) is None
     with pytest.raises(TypeError, match="value_scal"):
         fast.advantage_of(functools.partial(inner, value_scal=1.0))
 

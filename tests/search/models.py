@@ -1,6 +1,5 @@
 """Small models the search tests share: bandits, tables, a hidden-state net, tic-tac-toe."""
 
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,23 +11,9 @@ import numpy as np
 from halfmove.core.types import Array, Edge, Plan, Prediction, pytree
 
 
-@functools.cache
-def quick_options() -> dict[str, Any]:
-    """Compiler options that compile a search in a quarter of the time; none if refused."""
-    quick = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
-    try:
-        jax.jit(lambda x: x + 1, compiler_options=quick)(0)
-    except (RuntimeError, ValueError):  # an XLA that no longer has them
-        return {}
-    return quick
-
-
 def compiled(planner: Any, model: Any) -> Callable[..., Plan]:
-    """(key, params, timestep) -> plan, compiled in little time and run a little slower."""
-    return jax.jit(
-        lambda key, params, timestep: planner(key, model, params, timestep),
-        compiler_options=quick_options(),
-    )
+    """(key, params, timestep) -> plan, compiled."""
+    return jax.jit(lambda key, params, timestep: planner(key, model, params, timestep))
 
 
 @pytree

@@ -4,6 +4,7 @@
 same rules as one Pallas program per game.
 """
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -58,7 +59,7 @@ def search(
     if rounds is None:
         even = np.diff(np.append(np.arange(0, simulations, leaves), simulations))
         rounds = jnp.broadcast_to(jnp.asarray(even, jnp.int32), (logits.shape[0], len(even)))
-    if kind == "kernel" or (kind == "auto" and jax.default_backend() == "gpu"):
+    if _kernels_wanted(kind, rule, *logits.shape, simulations + 1):
         return _in_kernels(
             key,
             rule,
@@ -80,6 +81,19 @@ def search(
         return loop(0, simulations, body, (key, start))[1]
     body = _many_leaves(rule, noise, step, depth, leaves, rounds, keys)
     return loop(0, rounds.shape[1], body, (key, start))[1]
+
+
+def _kernels_wanted(kind: str, rule: Rule, games: int, actions: int, nodes: int) -> bool:
+    """Whether the kernels take this search. Never silently: what they refuse is said."""
+    if kind == "xla" or (kind == "auto" and jax.default_backend() != "gpu"):
+        return False
+    why = kernels.refusal(rule, games, actions, nodes)
+    if why is None:
+        return True
+    if kind == "kernel":
+        raise ValueError(f"engine='kernel' cannot run this search ({why}); use engine='xla'")
+    warnings.warn(f"this search runs without the GPU kernels: {why}", stacklevel=2)
+    return False
 
 
 def _in_kernels(

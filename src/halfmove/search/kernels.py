@@ -12,7 +12,7 @@ then pointer chasing, but for a node met for the first time. A rule that reads
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -31,7 +31,7 @@ NODES = ("count", "value", "raw_value", "reward", "discount", "parent", "action"
 GAMES = ("q_min", "q_max")
 
 
-def reads(select: Select, field: str) -> bool:
+def reads(select: Select, field: str, actions: int) -> bool:
     """Whether a rule looks at `field` of the statistics it is given."""
     seen = set()
 
@@ -40,7 +40,7 @@ def reads(select: Select, field: str) -> bool:
             seen.add(name)
             return super().__getattribute__(name)
 
-    row, one = jnp.zeros(2), jnp.float32(0.0)
+    row, one = jnp.zeros(actions), jnp.float32(0.0)
     whole = jnp.int32(1)
     stats = Watched(row, row, row.astype(jnp.int32), row, whole, one, one, one, one, row)
     jax.eval_shape(lambda noise: select(stats, noise), RootNoise(row, whole))
@@ -69,11 +69,12 @@ class Plan:
 
 def plan(rule: Rule, games: int, actions: int, nodes: int, leaves: int, max_depth: int) -> Plan:
     """The kernel for these shapes."""
-    local = not any(reads(s, f) for s in (rule.select, rule.select_root) for f in GAMES)
+    local = not any(reads(s, f, actions) for s in (rule.select, rule.select_root) for f in GAMES)
     # A choice and the node behind it share one 32-bit word.
     fits = (actions + 1) * (nodes + 1) < 2**31
     width = max(pl.next_power_of_2(actions), 16)
     kept = local and fits
+    many = 8 if games <= 256 else 4  # measured on an H200: few games leave warps to spare
     return Plan(
         rule=rule,
         width=width,
@@ -81,11 +82,41 @@ def plan(rule: Rule, games: int, actions: int, nodes: int, leaves: int, max_dept
         leaves=leaves,
         max_depth=max_depth,
         kept=kept,
-        # Measured on an H200: with few games there are warps to spare.
-        chunk=8 if games <= 256 else 4,
-        warps=(8 if games <= 256 else 4) if kept else max(1, min(8, width // 256)),
+        chunk=max(1, min(many, 4096 // width)),
+        warps=many if kept else max(1, min(8, width // 256)),
         interpret=jax.default_backend() != "gpu",
     )
+
+
+def refusal(rule: Rule, games: int, actions: int, nodes: int) -> str | None:
+    """Why a search cannot run here, `None` if it can."""
+    width = max(pl.next_power_of_2(actions), 16)
+    if games * nodes * width >= 2**31:
+        return f"{games} trees of {nodes} nodes and {width} lanes pass 32-bit addresses"
+    functions = (rule.select_root, rule.select)
+    if all((f.__module__ or "").startswith("halfmove.") for f in functions):
+        return None
+    return _unlowerable(rule, width)
+
+
+@functools.lru_cache(maxsize=64)
+def _unlowerable(rule: Rule, width: int) -> str | None:
+    """The error of making a tiny kernel of a rule that is not one of ours."""
+    zero = jnp.zeros((1, 1), jnp.int32)
+    noise = Noise(jnp.zeros((1, width)), jnp.zeros(1, jnp.uint32), None)
+    leaf = Leaf(jnp.zeros((1, 1, width)), zero * 0.0, zero * 0.0, zero * 0.0)
+
+    def once(number: Array) -> Any:
+        small = replace(plan(rule, 1, width, 2, 1, 1), interpret=False)
+        state = empty(small, 1, jnp.zeros(1))
+        same = constants(small, noise, zero + 1)
+        return turn(small, state, same, number, Path(zero, zero, zero), leaf)
+
+    try:
+        jax.jit(once).trace(jnp.int32(-1)).lower(lowering_platforms=("cuda",))
+    except Exception as error:  # whatever tracing or lowering says is the answer
+        return f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"
+    return None
 
 
 def empty(plan: Plan, games: int, value: Array) -> dict[str, Array]:

@@ -130,7 +130,7 @@ def _completed(
     )
 
 
-_RULES: tuple[tuple[QTransform, Callable[..., Advantage]], ...] = (
+_RULES: tuple[tuple[Any, Callable[..., Advantage]], ...] = (
     (qtransforms.qtransform_by_min_max, _min_max),
     (qtransforms.qtransform_by_parent_and_siblings, _siblings),
     (qtransforms.qtransform_completed_by_mix_value, _completed),

@@ -1,0 +1,166 @@
+"""The kernels, interpreted, against the XLA engine: whole trees, node by node."""
+
+import dataclasses
+import warnings
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from halfmove.core.types import Edge, Prediction
+from halfmove.search import engine, kernels, names, planner
+from halfmove.search.planners import full_gumbel, muzero
+from halfmove.search.search import TreeSearch
+
+ACTIONS = 11
+GAMES = 5
+SEARCHING = [name for name in names() if name != "prior"]
+
+
+class Maze:
+    """Random values and masks, dead ends, ended games; game 3 of the batch is over."""
+
+    def look(self, node):
+        lanes = jnp.arange(ACTIONS)
+        legal = (node[:, None] + 3 * lanes) % 4 > 0
+        legal = legal & (node % 11 != 5)[:, None] & (node >= 0)[:, None]
+        logits = 2.0 * jnp.sin(0.37 * node[:, None] * (lanes + 1))
+        return Prediction(logits, jnp.cos(0.913 * node), legal)
+
+    def root(self, params, key, timestep):
+        return timestep, self.look(timestep)
+
+    def step(self, params, key, node, action):
+        node = (node * 31 + action * 17 + 7) % 100003
+        discount = jnp.where(node % 11 == 5, 0.0, jnp.where(node % 3 == 0, 0.9, -1.0))
+        return node, Edge(jnp.sin(0.11 * node), discount), self.look(node)
+
+
+MAZE = Maze()
+ROOTS = jnp.array([1, 2, 3, -1, 9])
+
+
+def search(name, engine, **options):
+    plan = planner(name, engine=engine, tree=True, **options)
+    return plan(jax.random.key(7), MAZE, None, ROOTS)
+
+
+def assert_same(one, other):
+    for field in dataclasses.fields(one.tree):
+        a, b = (getattr(plan.tree, field.name) for plan in (one, other))
+        if a is None:
+            assert b is None
+        elif jnp.issubdtype(a.dtype, jnp.integer) and field.name != "node":
+            np.testing.assert_array_equal(a, b, err_msg=field.name)
+        elif field.name != "node":
+            np.testing.assert_allclose(a, b, atol=1e-5, err_msg=field.name)
+    made = np.asarray(one.tree.count) > 0
+    np.testing.assert_array_equal(
+        np.asarray(one.tree.node)[made], np.asarray(other.tree.node)[made]
+    )
+    np.testing.assert_array_equal(one.action, other.action)
+    np.testing.assert_allclose(one.policy, other.policy, atol=1e-5)
+
+
+@pytest.mark.parametrize("leaves", [1, 3])
+@pytest.mark.parametrize("name", SEARCHING)
+def test_both_engines_grow_the_same_tree(name, leaves):
+    options = {"simulations": 21, "leaves": leaves}
+    xla, kernel = (search(name, engine, **options) for engine in ("xla", "kernel"))
+    assert int(xla.stats.visits.sum()) == 21 * 4
+    assert_same(xla, kernel)
+
+
+@pytest.mark.parametrize("options", [
+    {"name": "full_gumbel", "max_depth": 2},
+    {"name": "muzero", "max_depth": 3},
+    {"name": "alphazero", "max_depth": 1, "leaves": 4},
+    {"name": "full_gumbel", "normalise": "tree"},
+    {"name": "gumbel", "normalise": None, "completion": "raw", "considered": 3},
+    {"name": "mpo", "search": False, "c_puct": 2.0},
+    {"name": "trpo", "act": False, "learn": False, "leaves": 2},
+], ids=str)  # fmt: skip
+def test_the_same_with_other_options(options):
+    xla, kernel = (search(engine=e, simulations=15, **options) for e in ("xla", "kernel"))
+    assert_same(xla, kernel)
+
+
+@pytest.mark.parametrize("simulations", [1, 2, 40])
+def test_few_and_many_simulations(simulations):
+    xla, kernel = (search("full_gumbel", e, simulations=simulations) for e in ("xla", "kernel"))
+    assert_same(xla, kernel)
+
+
+def lowered(name, leaves, monkeypatch):
+    ready = kernels.plan
+    monkeypatch.setattr(kernels, "plan", lambda *a: dataclasses.replace(ready(*a), interpret=False))
+    plan = planner(name, simulations=4, leaves=leaves, engine="kernel")
+    run = jax.jit(lambda key: plan(key, MAZE, None, ROOTS).action)
+    return run.trace(jax.random.key(0)).lower(lowering_platforms=("cuda",)).as_text()
+
+
+@pytest.mark.parametrize("leaves", [1, 4])
+@pytest.mark.parametrize("name", SEARCHING)
+def test_every_planner_lowers_to_triton(name, leaves, monkeypatch):
+    assert "triton" in lowered(name, leaves, monkeypatch)
+
+
+def test_a_rule_is_kept_only_if_it_sees_its_own_node_alone():
+    def kept(search: TreeSearch):
+        return kernels.plan(search.rule, 4, 9, 10, 1, 10).kept
+
+    assert kept(full_gumbel(8))
+    assert kept(muzero(8, normalise="siblings"))
+    assert not kept(muzero(8))
+    assert not kept(full_gumbel(8, normalise="tree"))
+
+
+def closed_over(base: TreeSearch, extra) -> TreeSearch:
+    def select(stats, noise):
+        return base.rule.select(stats, noise) + extra
+
+    return dataclasses.replace(base, rule=dataclasses.replace(base.rule, select=select))
+
+
+def test_a_rule_of_the_users_own_runs_in_both_engines():
+    results = []
+    for kind in ("xla", "kernel"):
+        base = full_gumbel(15, engine=kind, tree=True)
+        select = lambda stats, noise: stats.prior / (1.0 + stats.visits)  # noqa: E731
+        own = dataclasses.replace(base, rule=dataclasses.replace(base.rule, select=select))
+        results.append(own(jax.random.key(1), MAZE, None, ROOTS))
+    assert_same(*results)
+
+
+def test_what_a_kernel_cannot_take_is_said(monkeypatch):
+    """A rule that closes over an array is refused by name, or runs on XLA with a warning."""
+    extra = jnp.linspace(0.0, 1.0, ACTIONS)
+    own = closed_over(full_gumbel(6, engine="kernel"), extra)
+    with pytest.raises(ValueError, match="engine='kernel' cannot run this search"):
+        own(jax.random.key(0), MAZE, None, ROOTS)
+    monkeypatch.setattr(engine.jax, "default_backend", lambda: "gpu")
+    auto = dataclasses.replace(own, engine="auto")
+    with pytest.warns(UserWarning, match="without the GPU kernels"):
+        found = auto(jax.random.key(0), MAZE, None, ROOTS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        plain = dataclasses.replace(own, engine="xla")(jax.random.key(0), MAZE, None, ROOTS)
+    np.testing.assert_array_equal(found.stats.visits, plain.stats.visits)
+
+
+def test_trees_beyond_32_bit_addresses_are_refused():
+    assert "32-bit" in kernels.refusal(full_gumbel(8).rule, 2048, 1000, 1025)
+    assert kernels.refusal(full_gumbel(8).rule, 1024, 82, 201) is None
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("leaves", [1, 4])
+@pytest.mark.parametrize("name", SEARCHING)
+def test_compiled_kernels_give_the_visits_of_xla(name, leaves):
+    if jax.default_backend() != "gpu":
+        pytest.skip("needs a GPU: HALFMOVE_TEST_GPU=1")
+    options = {"simulations": 32, "leaves": leaves}
+    xla, kernel = (search(name, engine, **options) for engine in ("xla", "kernel"))
+    np.testing.assert_array_equal(xla.stats.visits, kernel.stats.visits)
+    np.testing.assert_array_equal(xla.action, kernel.action)
