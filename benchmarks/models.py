@@ -9,23 +9,35 @@ from halfmove.core.types import Array, Edge, Prediction
 
 
 class Free:
-    """A two-player game of random values: a node is one number, a step a few instructions."""
+    """A two-player game of random values: a node is one number, a step a few instructions.
+
+    Logits lie in [-2, 2), values in [-1, 1), all from a hash of the node.
+    """
 
     def __init__(self, actions: int) -> None:
         self.actions = actions
 
     def look(self, node: Array) -> tuple[Array, Array]:
         """Logits [B, A] and value [B] of a node [B]."""
-        lanes = jnp.arange(1, self.actions + 1)
-        return 2.0 * jnp.sin(0.37 * (node[:, None] * lanes)), jnp.cos(0.913 * node)
+        lanes = jnp.arange(1, self.actions + 1, dtype=jnp.uint32)
+        return 2.0 * self.unit(node[:, None] + lanes * jnp.uint32(0x85EBCA6B)), self.unit(node)
+
+    def unit(self, x: Array) -> Array:
+        """Numbers in [-1, 1) from 32 bits."""
+        return (self.mix(x) >> 8).astype(jnp.int32).astype(jnp.float32) * 2.0**-23 - 1.0
+
+    def mix(self, x: Array) -> Array:
+        """A hash of 32 bits."""
+        x = (x ^ (x >> 15)) * jnp.uint32(0x2C1B3C6D)
+        return x ^ (x >> 12)
 
     def move(self, node: Array, action: Array) -> Array:
         """The node after an action."""
-        return (node * 31 + action * 17 + 7) % 1000003
+        return self.mix(node * jnp.uint32(0x9E3779B9) + action.astype(jnp.uint32))
 
     def start(self, games: int) -> Array:
         """Different roots for all games."""
-        return jnp.arange(games) * 7919 + 13
+        return self.mix(jnp.arange(1, games + 1, dtype=jnp.uint32) * jnp.uint32(0x27D4EB2F))
 
     def root(self, params: Any, key: Array, timestep: Array) -> tuple[Array, Prediction]:
         return timestep, Prediction(*self.look(timestep))

@@ -72,23 +72,30 @@ def theirs(policy: str, games: int, actions: int, simulations: int) -> Callable:
     return jax.jit(run)
 
 
-def openspiel(games: int, actions: int, simulations: int) -> Callable | None:
-    """OpenSpiel's C++ search of Go at this size, rules included and no rollouts."""
-    size = math.isqrt(actions - 1)
+def openspiel(games: int, simulations: int) -> Callable | None:
+    """As many searches by OpenSpiel's C++ program, of tic-tac-toe.
+
+    From Python it evaluates leaves by random games only, which in Go would be
+    all that is measured. Nine actions, rules and nine-move random games flatter
+    it; one thread does not.
+    """
     try:
         import pyspiel
     except ImportError:
         return None
-    if size * size + 1 != actions:
-        return None
-    game = pyspiel.load_game("go", {"board_size": size})
-    idle = pyspiel.RandomRolloutEvaluator(n_rollouts=1, seed=0)
+    game = pyspiel.load_game("tic_tac_toe")
     state = game.new_initial_state()
+    evaluator = pyspiel.RandomRolloutEvaluator(n_rollouts=1, seed=0)
     bots = [
-        pyspiel.MCTSBot(game, idle, 1.25, simulations, 1000, False, seed, False)
+        pyspiel.MCTSBot(game, evaluator, 1.25, simulations, 1000, False, seed, False)
         for seed in range(games)
     ]
-    return lambda key: [bot.mcts_search(state) for bot in bots]
+
+    def run(key: jax.Array) -> None:
+        for bot in bots:
+            bot.mcts_search(state)
+
+    return run
 
 
 def prepare(run: Callable) -> tuple[Callable, float, float]:
@@ -126,7 +133,7 @@ def against_mctx(shapes: list[tuple[int, int, int]], args: argparse.Namespace) -
             runs = {"ours": ours(name, *shape, **options)}
             if not args.no_mctx:
                 runs["mctx"] = theirs(policy, *shape)
-            spiel = openspiel(*shape) if jax.default_backend() == "cpu" else None
+            spiel = openspiel(shape[0], shape[2]) if jax.default_backend() == "cpu" else None
             if spiel is not None:
                 runs["openspiel"] = spiel
             ready = {key: prepare(run) for key, run in runs.items()}

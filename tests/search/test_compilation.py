@@ -58,6 +58,17 @@ def test_each_key_is_used_once_and_each_program_compiled_once(name):
     assert count[0] == 0
 
 
+def test_a_planner_asked_for_twice_is_the_same_and_compiles_once():
+    model, given = models.KnownRules(), inputs(0)
+    planner("mpo", simulations=4, c_puct=2.0)(jax.random.key(0), model, *given)
+    with compilations() as count:
+        planner("mpo", c_puct=2.0, simulations=4)(jax.random.key(1), model, *given)
+    assert count[0] <= 1  # the key
+    assert planner("mpo", simulations=4) is not planner("mpo", simulations=4, c_puct=2.0)
+    with pytest.raises(ValueError, match="simulations"):
+        planner("mpo", simulations=True)
+
+
 def test_leaves_use_each_key_once():
     with jax.debug_key_reuse(True):
         small("gumbel_stochastic", leaves=2)(jax.random.key(0), models.KnownRules(), *inputs(0))

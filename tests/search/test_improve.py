@@ -39,7 +39,8 @@ def test_v_mix_of_an_unvisited_node_is_its_raw_value():
 
 
 def test_v_mix_of_one_visited_action_is_between_its_value_and_the_raw_one():
-    one = node(visits=jnp.array([0, 9, 0, 0]), q=jnp.array([0.0, -1.0, 0.0, 0.0]))
+    q = jnp.array([0.0, -1.0, 0.0, 0.0])
+    one = node(visits=jnp.array([0, 9, 0, 0]), q=q, count=jnp.int32(10))
     assert improve.mixed_value(one) == pytest.approx((0.5 - 9.0) / 10.0)
 
 

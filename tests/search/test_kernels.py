@@ -150,8 +150,8 @@ def test_what_a_kernel_cannot_take_is_said(monkeypatch):
 
 
 def test_trees_beyond_32_bit_addresses_are_refused():
-    assert "32-bit" in kernels.refusal(full_gumbel(8).rule, 2048, 1000, 1025)
-    assert kernels.refusal(full_gumbel(8).rule, 1024, 82, 201) is None
+    assert "32-bit" in kernels.refusal(full_gumbel(8).rule, (2048, 1000), 1025)
+    assert kernels.refusal(full_gumbel(8).rule, (1024, 82), 201) is None
 
 
 @pytest.mark.gpu

@@ -1,11 +1,12 @@
 """The loop every tree search is: walk, ask the model, grow.
 
-`XLA` (search/tree.py) runs anywhere. `KERNEL` (search/kernels.py) runs the
-same rules as one Pallas program per game.
+With plain XLA anywhere (search/walk.py, search/grow.py); on a GPU with the same
+rules in one Pallas program per game (search/kernels.py).
 """
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -13,10 +14,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from halfmove.core.types import Array
-from halfmove.search import kernels
-from halfmove.search import tree as xla
-from halfmove.search.rule import Rule
-from halfmove.search.tree import Leaf, Noise, Path, Tree
+from halfmove.search import kernels, walk
+from halfmove.search import tree as trees
+from halfmove.search.grow import grow, reserve
+from halfmove.search.rule import Rule, local
+from halfmove.search.tree import Descent, Leaf, Noise, Path, Tree
 
 # (key, nodes [B, ...], actions [B]) -> (nodes, what the model says of them)
 Step = Callable[[Array, Any, Array], tuple[Any, Leaf]]
@@ -55,11 +57,11 @@ def search(
     """
     depth = simulations if max_depth is None else max_depth
     if simulations == 0:
-        return xla.empty(logits, value, node, 1, pending=False)
+        return trees.empty(logits, value, node, 1, pending=False)
     if rounds is None:
         even = np.diff(np.append(np.arange(0, simulations, leaves), simulations))
         rounds = jnp.broadcast_to(jnp.asarray(even, jnp.int32), (logits.shape[0], len(even)))
-    if _kernels_wanted(kind, rule, *logits.shape, simulations + 1):
+    if _kernels_wanted(kind, rule, logits.shape, simulations + 1):
         return _in_kernels(
             key,
             rule,
@@ -75,19 +77,22 @@ def search(
             loop,
             keys,
         )
-    start = xla.empty(logits, value, node, simulations + 1, pending=leaves > 1)
+    start = trees.empty(logits, value, node, simulations + 1, pending=leaves > 1)
     if leaves == 1:
         body = _one_leaf(rule, noise, step, depth, keys)
-        return loop(0, simulations, body, (key, start))[1]
+        kept = None
+        if local(rule, logits.shape[1]):
+            kept = walk.choices(start.count.shape, depth)
+        return loop(0, simulations, body, (key, start, kept))[1]
     body = _many_leaves(rule, noise, step, depth, leaves, rounds, keys)
     return loop(0, rounds.shape[1], body, (key, start))[1]
 
 
-def _kernels_wanted(kind: str, rule: Rule, games: int, actions: int, nodes: int) -> bool:
+def _kernels_wanted(kind: str, rule: Rule, shape: tuple[int, ...], nodes: int) -> bool:
     """Whether the kernels take this search. Never silently: what they refuse is said."""
     if kind == "xla" or (kind == "auto" and jax.default_backend() != "gpu"):
         return False
-    why = kernels.refusal(rule, games, actions, nodes)
+    why = kernels.refusal(rule, shape, nodes)
     if why is None:
         return True
     if kind == "kernel":
@@ -141,14 +146,18 @@ def _in_kernels(
 
 
 def _one_leaf(rule: Rule, noise: Noise, step: Step, depth: int, keys: Keys) -> Callable[..., Any]:
-    def body(turn: Array, carry: tuple[Array, Tree]) -> tuple[Array, Tree]:
-        key, tree = carry
+    def body(turn: Array, carry: Any) -> Any:
+        key, tree, kept = carry
         key, model_key = keys(key, turn)
-        path = xla.walk(tree, noise, rule, jnp.asarray(turn + 1, jnp.int32), depth)
+        path = walk.walk(tree, noise, rule, jnp.asarray(turn + 1, jnp.int32), depth, kept)
         games = jnp.arange(path.parent.shape[0])
         parents = jax.tree.map(lambda x: x[games, path.parent], tree.node)
         nodes, leaf = step(model_key, parents, path.action)
-        return key, xla.grow(tree, path, leaf, nodes)
+        if kept is None:
+            return key, grow(tree, path, leaf, nodes)[0], None
+        tree, trail = grow(tree, path, leaf, nodes, kept.trail)
+        kept = walk.decide(replace(kept, trail=trail), tree, noise, rule)
+        return key, tree, kept
 
     return body
 
@@ -165,11 +174,13 @@ def _many_leaves(
         key, model_key = keys(key, turn)
         wanted, started = rounds[:, turn], done[:, turn]
 
-        def descend(tree: Tree, k: Array) -> tuple[Tree, Path]:
-            path = xla.walk(tree, noise, rule, 1 + started + k, depth)
+        def descend(tree: Tree, k: Array) -> tuple[Tree, Descent]:
+            path = walk.walk(tree, noise, rule, 1 + started + k, depth)
             nodes = tree.count.shape[1]
-            path = Path(path.parent, path.action, jnp.where(k < wanted, path.leaf, nodes))
-            return xla.reserve(tree, path), path
+            on = k < wanted
+            leaf, length = jnp.where(on, path.leaf, nodes), jnp.where(on, path.length, 0)
+            path = replace(path, leaf=leaf, length=length)
+            return reserve(tree, path), path
 
         tree, paths = jax.lax.scan(descend, tree, jnp.arange(leaves))
 
@@ -183,7 +194,7 @@ def _many_leaves(
         nodes, leaf = step(model_key, parents, merge(paths.action))
 
         def ascend(tree: Tree, one: Any) -> tuple[Tree, None]:
-            return xla.grow(tree, *one), None
+            return grow(tree, *one)[0], None
 
         found = (paths, jax.tree.map(split, leaf), jax.tree.map(split, nodes))
         return key, jax.lax.scan(ascend, tree, found)[0]

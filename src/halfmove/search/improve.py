@@ -22,9 +22,9 @@ def mixed_value(stats: NodeStats) -> Array:
     prior = jnp.maximum(stats.prior, TINY)
     mass = jnp.sum(jnp.where(seen, prior, 0.0))
     # As a step from the raw value: exact when every Q equals it.
-    share = jnp.where(seen, prior, 0.0) / jnp.maximum(mass, TINY)
-    rise = jnp.sum(share * (stats.q - stats.raw_value))
-    total = jnp.sum(stats.visits).astype(jnp.float32)
+    share = prior / jnp.maximum(mass, TINY)
+    rise = jnp.sum(jnp.where(seen, share * (stats.q - stats.raw_value), 0.0))
+    total = (stats.count - 1).astype(jnp.float32)
     return stats.raw_value + total / (total + 1.0) * rise
 
 

@@ -21,7 +21,7 @@ from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton as plt
 
 from halfmove.core.types import Array, NodeStats, RootNoise
-from halfmove.search.rule import Rule, Select, best, softmax
+from halfmove.search.rule import Rule, best, local, softmax
 from halfmove.search.tree import UNVISITED, Leaf, Noise, Path, Tree, random_row, with_pending
 
 UNDECIDED = -2  # in place of a kept choice: the node was never passed through
@@ -29,22 +29,6 @@ UNDECIDED = -2  # in place of a kept choice: the node was never passed through
 ROWS = ("logits", "prior", "visits", "q", "child")
 NODES = ("count", "value", "raw_value", "reward", "discount", "parent", "action")
 GAMES = ("q_min", "q_max")
-
-
-def reads(select: Select, field: str, actions: int) -> bool:
-    """Whether a rule looks at `field` of the statistics it is given."""
-    seen = set()
-
-    class Watched(NodeStats):
-        def __getattribute__(self, name: str) -> Any:
-            seen.add(name)
-            return super().__getattribute__(name)
-
-    row, one = jnp.zeros(actions), jnp.float32(0.0)
-    whole = jnp.int32(1)
-    stats = Watched(row, row, row.astype(jnp.int32), row, whole, one, one, one, one, row)
-    jax.eval_shape(lambda noise: select(stats, noise), RootNoise(row, whole))
-    return field in seen
 
 
 @dataclass(frozen=True)
@@ -69,11 +53,10 @@ class Plan:
 
 def plan(rule: Rule, games: int, actions: int, nodes: int, leaves: int, max_depth: int) -> Plan:
     """The kernel for these shapes."""
-    local = not any(reads(s, f, actions) for s in (rule.select, rule.select_root) for f in GAMES)
     # A choice and the node behind it share one 32-bit word.
     fits = (actions + 1) * (nodes + 1) < 2**31
     width = max(pl.next_power_of_2(actions), 16)
-    kept = local and fits
+    kept = local(rule, actions) and fits
     many = 8 if games <= 256 else 4  # measured on an H200: few games leave warps to spare
     return Plan(
         rule=rule,
@@ -88,8 +71,9 @@ def plan(rule: Rule, games: int, actions: int, nodes: int, leaves: int, max_dept
     )
 
 
-def refusal(rule: Rule, games: int, actions: int, nodes: int) -> str | None:
-    """Why a search cannot run here, `None` if it can."""
+def refusal(rule: Rule, shape: tuple[int, ...], nodes: int) -> str | None:
+    """Why a search of [games, actions] cannot run here, `None` if it can."""
+    games, actions = shape
     width = max(pl.next_power_of_2(actions), 16)
     if games * nodes * width >= 2**31:
         return f"{games} trees of {nodes} nodes and {width} lanes pass 32-bit addresses"

@@ -9,6 +9,7 @@ exact), `tree` (keep the tree in the plan), `engine` ("auto", "xla", "kernel").
 """
 
 import difflib
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -188,7 +189,10 @@ def names() -> list[str]:
 
 
 def planner(name: str, **options: Any) -> TreeSearch:
-    """The planner of that name: `planner("full_gumbel", simulations=32)`."""
+    """The planner of that name: `planner("full_gumbel", simulations=32)`.
+
+    Asked twice for the same, it gives the same, so that nothing compiles again.
+    """
     accepted = sorted(options_of(name))
     if "simulations" not in options and name != "prior":
         raise ValueError(f"planner {name!r} needs simulations=..., how many it may run")
@@ -198,7 +202,15 @@ def planner(name: str, **options: Any) -> TreeSearch:
                 f"planner {name!r} has no option {option!r}{_near(option, accepted)}; "
                 f"it takes: {', '.join(accepted)}"
             )
-    return PLANNERS[name](**options)
+    try:
+        return _made(name, tuple((k, type(v), v) for k, v in sorted(options.items())))
+    except TypeError:  # an option that cannot be hashed
+        return PLANNERS[name](**options)
+
+
+@functools.lru_cache(maxsize=256)
+def _made(name: str, options: tuple[tuple[str, type, Any], ...]) -> TreeSearch:
+    return PLANNERS[name](**{key: value for key, _, value in options})
 
 
 def options_of(name: str) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """What an algorithm is: five small pure functions and nothing else."""
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -72,3 +73,23 @@ def best(scores: Array) -> Array:
 def gumbel_of(uniform: Array) -> Array:
     """Gumbel(0) noise from numbers uniform in [0, 1)."""
     return -jnp.log(-jnp.log(jnp.maximum(uniform, TINY)))
+
+
+def local(rule: Rule, actions: int) -> bool:
+    """Whether a choice depends on nothing but its own node, and so may be kept.
+
+    Found by watching what the rules read: `q_min` and `q_max` change everywhere
+    at once.
+    """
+    seen = set()
+
+    class Watched(NodeStats):
+        def __getattribute__(self, name: str) -> Any:
+            seen.add(name)
+            return super().__getattribute__(name)
+
+    row, one, whole = jnp.zeros(actions), jnp.float32(0.0), jnp.int32(1)
+    stats = Watched(row, row, row.astype(jnp.int32), row, whole, one, one, one, one, row)
+    for select in (rule.select_root, rule.select):
+        jax.eval_shape(functools.partial(select, stats), RootNoise(row, whole))
+    return not seen & {"q_min", "q_max"}

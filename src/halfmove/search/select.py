@@ -75,7 +75,7 @@ def track(improve: Improve) -> Select:
 
     def scores(stats: NodeStats, noise: RootNoise) -> Array:
         visits = stats.visits.astype(jnp.float32)
-        return improve(stats, noise) - visits / (1.0 + jnp.sum(visits))
+        return improve(stats, noise) - visits / stats.count.astype(jnp.float32)
 
     return scores
 

@@ -1,8 +1,7 @@
-"""The search tree and the engine that walks it with plain XLA, on any backend.
+"""The search tree: what is known of every node, and what a rule sees of it.
 
-A tree is touched only where a path goes. The walk carries a few [B] vectors
-and reads the tree from outside its loop; the backup scatters along the path.
-Means are kept as mctx keeps them, so that both round alike.
+search/walk.py goes down a tree and search/grow.py backs values up, with plain
+XLA on any backend; search/kernels.py does both on a GPU.
 """
 
 from typing import Any
@@ -11,9 +10,10 @@ import jax
 import jax.numpy as jnp
 
 from halfmove.core.types import Array, NodeStats, RootNoise, pytree
-from halfmove.search.rule import Rule, best, softmax
+from halfmove.search.rule import softmax
 
 UNVISITED = -1
+LEVELS = 4  # of a path that are backed up at once
 
 
 @pytree
@@ -54,6 +54,14 @@ class Path:
     parent: Array  # [B] i32
     action: Array  # [B] i32
     leaf: Array  # [B] i32; the number of nodes where nothing is to be done
+
+
+@pytree
+class Descent(Path):
+    """A path with every node on it."""
+
+    nodes: Array  # [depth, B] i32, root first
+    length: Array  # [B] i32, edges; 0 where nothing is to be done
 
 
 @pytree
@@ -125,9 +133,22 @@ def empty(logits: Array, value: Array, node: Any, nodes: int, *, pending: bool) 
     )
 
 
-def stats_of(tree: Tree, node: Array, seed: Array) -> NodeStats:
-    """Batched statistics of one node a game. node [B]."""
-    games = jnp.arange(node.shape[0])
+@pytree
+class Trail:
+    """The nodes below the root whose statistics changed since their rule was asked."""
+
+    game: Array  # [M] i32
+    node: Array  # [M] i32
+    length: Array  # [] i32, how many of the M are in use
+
+
+def stats_of(tree: Tree, node: Array, seed: Array, games: Array | None = None) -> NodeStats:
+    """Statistics of one node a game, or of any nodes of any games. node [B]."""
+    low, high = tree.q_min, tree.q_max
+    if games is None:
+        games = jnp.arange(node.shape[0])
+    else:
+        seed, low, high = seed[games], low[games], high[games]
     visits, q = tree.visits[games, node], tree.q[games, node]
     count = tree.count[games, node]
     if tree.pending is not None:
@@ -143,8 +164,8 @@ def stats_of(tree: Tree, node: Array, seed: Array) -> NodeStats:
         count=count,
         value=tree.value[games, node],
         raw_value=tree.raw_value[games, node],
-        q_min=tree.q_min,
-        q_max=tree.q_max,
+        q_min=low,
+        q_max=high,
         random=random_row(seed[:, None], node[:, None], count[:, None], lanes[None]),
     )
 
@@ -160,134 +181,6 @@ def root_noise(noise: Noise, count: Array) -> RootNoise:
     )
 
 
-def walk(tree: Tree, noise: Noise, rule: Rule, fresh: Array, max_depth: int) -> Path:
-    """From the root to the first edge that leads nowhere yet. `fresh` names its node."""
-    games, nodes, actions = tree.logits.shape
-    every = jnp.arange(games)
-    away = RootNoise(row=jnp.zeros(actions), want=jnp.int32(0))
-
-    def follow(node: Array, action: Array, playable: Array) -> tuple[Array, Array]:
-        action = jnp.where(playable, action, 0)
-        return action, jnp.where(playable, tree.child[every, node, action], UNVISITED)
-
-    def there(child: Array) -> Array:
-        if tree.pending is None:
-            return child >= 0
-        # A node under way has an edge but no statistics yet.
-        return (child >= 0) & (tree.count[every, jnp.maximum(child, 0)] > 0)
-
-    zero = jnp.zeros(games, jnp.int32)
-    stats = stats_of(tree, zero, noise.seed)
-    here = root_noise(noise, stats.count)
-    scores = jax.vmap(rule.select_root)(stats, here)
-    scores = jnp.where(stats.legal & (here.row > -jnp.inf), scores, -jnp.inf)
-    playable = jnp.max(stats.logits, axis=-1) > -jnp.inf
-    action, child = follow(zero, best(scores), playable)
-    going = there(child) & (max_depth > 1)
-
-    def step(state: tuple[Array, ...]) -> tuple[Array, ...]:
-        node, action, child, going, depth = state
-        stats = stats_of(tree, jnp.maximum(child, 0), noise.seed)
-        scores = jax.vmap(rule.select, in_axes=(0, None))(stats, away)
-        chosen = best(jnp.where(stats.legal, scores, -jnp.inf))
-        # A node without legal actions is a leaf that is evaluated again.
-        going = going & (jnp.max(stats.logits, axis=-1) > -jnp.inf)
-        below, next_child = follow(jnp.maximum(child, 0), chosen, going)
-        node = jnp.where(going, child, node)
-        action = jnp.where(going, below, action)
-        child = jnp.where(going, next_child, child)
-        return node, action, child, going & there(child) & (depth < max_depth), depth + 1
-
-    state: tuple[Array, ...] = (zero, action, child, going, jnp.int32(2))
-    node, action, child, _, _ = jax.lax.while_loop(lambda s: jnp.any(s[3]), step, state)
-    leaf = jnp.where(child >= 0, child, fresh)
-    return Path(parent=node, action=action, leaf=jnp.where(playable, leaf, nodes))
-
-
-def reserve(tree: Tree, path: Path) -> Tree:
-    """Marks a leaf as under way: its edge exists, its path counts as a loss."""
-    games = jnp.arange(path.leaf.shape[0])
-    nodes = tree.count.shape[1]
-    at = jnp.where(path.leaf < nodes, path.parent, nodes)
-    tree = _link(tree, path)
-
-    def step(state: tuple[Any, ...]) -> tuple[Any, ...]:
-        pending, node, action = state
-        pending = pending.at[games, node, action].add(1)
-        up = jnp.where((node > 0) & (node < nodes), tree.parent[games, node], nodes)
-        return pending, up, tree.action[games, jnp.minimum(node, nodes - 1)]
-
-    start: tuple[Any, ...] = (tree.pending, at, path.action)
-    pending, _, _ = jax.lax.while_loop(lambda s: jnp.any(s[1] < nodes), step, start)
-    return _replace(tree, pending=pending)
-
-
-def grow(tree: Tree, path: Path, leaf: Leaf, node: Any) -> Tree:
-    """Writes the evaluated node and backs its value up to the root."""
-    games = jnp.arange(path.leaf.shape[0])
-    nodes = tree.count.shape[1]
-    at = (games, path.leaf)
-    tree = _link(tree, path)
-    tree = _replace(
-        tree,
-        logits=tree.logits.at[at].set(leaf.logits),
-        prior=tree.prior.at[at].set(softmax(leaf.logits)),
-        raw_value=tree.raw_value.at[at].set(leaf.value),
-        value=tree.value.at[at].set(leaf.value),
-        count=tree.count.at[at].add(1),
-        reward=tree.reward.at[at].set(leaf.reward),
-        discount=tree.discount.at[at].set(leaf.discount),
-        node=jax.tree.map(lambda t, x: t.at[at].set(x), tree.node, node),
-    )
-    read = (tree.parent, tree.action, tree.reward, tree.discount)
-
-    def up(state: tuple[Any, ...]) -> tuple[Any, ...]:
-        node, gain, mean, low, high, visits, q, value, count, pending = state
-        going = (node > 0) & (node < nodes)
-        parent, action, reward, discount = (x[games, node] for x in read)
-        gain = reward + discount * gain
-        edge = reward + discount * mean
-        to = jnp.where(going, parent, nodes)
-        before = count[games, parent].astype(jnp.float32)
-        mean = (value[games, parent] * before + gain) / (before + 1.0)
-        low = jnp.where(going, jnp.minimum(low, edge), low)
-        high = jnp.where(going, jnp.maximum(high, edge), high)
-        visits = visits.at[games, to, action].add(1)
-        q = q.at[games, to, action].set(edge)
-        value = value.at[games, to].set(mean)
-        count = count.at[games, to].add(1)
-        if pending is not None:
-            pending = pending.at[games, to, action].add(-1)
-        return to, gain, mean, low, high, visits, q, value, count, pending
-
-    state = (
-        path.leaf,
-        leaf.value,
-        leaf.value,
-        tree.q_min,
-        tree.q_max,
-        tree.visits,
-        tree.q,
-        tree.value,
-        tree.count,
-        tree.pending,
-    )
-    state = jax.lax.while_loop(lambda s: jnp.any((s[0] > 0) & (s[0] < nodes)), up, state)
-    names = ("q_min", "q_max", "visits", "q", "value", "count", "pending")
-    return _replace(tree, **dict(zip(names, state[3:], strict=True)))
-
-
-def _link(tree: Tree, path: Path) -> Tree:
-    games = jnp.arange(path.leaf.shape[0])
-    nodes = tree.count.shape[1]
-    parent = jnp.where(path.leaf < nodes, path.parent, nodes)
-    return _replace(
-        tree,
-        child=tree.child.at[games, parent, path.action].set(path.leaf),
-        parent=tree.parent.at[games, path.leaf].set(path.parent),
-        action=tree.action.at[games, path.leaf].set(path.action),
-    )
-
-
-def _replace(tree: Tree, **changes: Any) -> Tree:
-    return Tree(**{**tree.__dict__, **changes})
+def changed(tree: Tree, **fields: Any) -> Tree:
+    """The tree with other fields."""
+    return Tree(**{**tree.__dict__, **fields})
