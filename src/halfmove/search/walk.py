@@ -34,13 +34,18 @@ class Choices:
     trail: Trail  # where it must be asked again
 
 
-def choices(shape: tuple[int, ...], max_depth: int) -> Choices:
+def choices(shape: tuple[int, ...], max_depth: int | Array) -> Choices:
     """Room for the choices of every node, for trees of this shape [B, N]."""
     games, nodes = shape
-    room = games * (min(max_depth, nodes) + 1)
+    room = games * (_edges(nodes, max_depth) + 1)
     empty = jnp.full((games, nodes), UNVISITED, jnp.int32)
     unused = jnp.zeros(room, jnp.int32)
     return Choices(empty, empty, Trail(unused, unused, jnp.int32(0)))
+
+
+def _edges(nodes: int, max_depth: int | Array) -> int:
+    """The most edges a path may have; `max_depth` may be traced."""
+    return min(max_depth, nodes) if isinstance(max_depth, int) else nodes
 
 
 def choose(
@@ -87,7 +92,7 @@ def walk(
     noise: Noise,
     rule: Rule,
     fresh: Array,
-    max_depth: int,
+    max_depth: int | Array,
     kept: Choices | None = None,
 ) -> Descent:
     """From the root to the first edge that leads nowhere yet. `fresh` names its node."""
@@ -124,7 +129,7 @@ def walk(
     child = jnp.where(playable, tree.child[every, zero, action], UNVISITED)
     going = there(child) & (max_depth > 1)
     # Whole lots of levels, and the leaf behind the last.
-    room = -(-min(max_depth, nodes) // LEVELS) * LEVELS + 1
+    room = -(-_edges(nodes, max_depth) // LEVELS) * LEVELS + 1
     steps = jax.lax.empty((room, games), jnp.int32).at[0].set(0)
     state: tuple[Array, ...] = (
         zero, action, child, going, jnp.int32(2), playable.astype(jnp.int32), steps
