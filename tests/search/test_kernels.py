@@ -93,8 +93,10 @@ def test_few_and_many_simulations(simulations):
 
 
 def lowered(name, leaves, monkeypatch):
-    ready = kernels.plan
-    monkeypatch.setattr(kernels, "plan", lambda *a: dataclasses.replace(ready(*a), interpret=False))
+    ready = kernels.prepare
+    monkeypatch.setattr(
+        kernels, "prepare", lambda *a: dataclasses.replace(ready(*a), interpret=False)
+    )
     plan = planner(name, simulations=4, leaves=leaves, engine="kernel")
     run = jax.jit(lambda key: plan(key, MAZE, None, ROOTS).action)
     return run.trace(jax.random.key(0)).lower(lowering_platforms=("cuda",)).as_text()
@@ -108,7 +110,7 @@ def test_every_planner_lowers_to_triton(name, leaves, monkeypatch):
 
 def test_a_rule_is_kept_only_if_it_sees_its_own_node_alone():
     def kept(search: TreeSearch):
-        return kernels.plan(search.rule, 4, 9, 10, 1, 10).kept
+        return kernels.prepare(search.rule, 4, 9, 10, 1, 10).kept
 
     assert kept(full_gumbel(8))
     assert kept(muzero(8, normalise="siblings"))

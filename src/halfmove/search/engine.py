@@ -6,7 +6,7 @@ rules in one Pallas program per game (search/kernels.py).
 
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -31,6 +31,20 @@ Loop = Callable[[int, int, Callable[[Any, Any], Any], Any], Any]
 def counted(key: Array, turn: Array) -> tuple[Array, Array]:
     """The model's key as a function of the turn: nothing to compute if it is not used."""
     return key, jax.random.fold_in(key, turn)
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What every turn of a search needs to know."""
+
+    rule: Rule
+    noise: Noise
+    step: Step
+    simulations: int
+    leaves: int
+    rounds: Array  # [B, R] i32
+    depth: int
+    keys: Keys
 
 
 def search(
@@ -61,31 +75,16 @@ def search(
     if rounds is None:
         even = np.diff(np.append(np.arange(0, simulations, leaves), simulations))
         rounds = jnp.broadcast_to(jnp.asarray(even, jnp.int32), (logits.shape[0], len(even)))
+    task = _Task(rule, noise, step, simulations, leaves, rounds, depth, keys)
     if _kernels_wanted(kind, rule, logits.shape, simulations + 1):
-        return _in_kernels(
-            key,
-            rule,
-            logits,
-            value,
-            node,
-            noise,
-            step,
-            simulations,
-            leaves,
-            rounds,
-            depth,
-            loop,
-            keys,
-        )
+        return _in_kernels(task, key, logits, value, node, loop)
     start = trees.empty(logits, value, node, simulations + 1, pending=leaves > 1)
-    if leaves == 1:
-        body = _one_leaf(rule, noise, step, depth, keys)
-        kept = None
-        if local(rule, logits.shape[1]):
-            kept = walk.choices(start.count.shape, depth)
-        return loop(0, simulations, body, (key, start, kept))[1]
-    body = _many_leaves(rule, noise, step, depth, leaves, rounds, keys)
-    return loop(0, rounds.shape[1], body, (key, start))[1]
+    if leaves > 1:
+        return loop(0, rounds.shape[1], _many_leaves(task), (key, start))[1]
+    kept = None
+    if local(rule, logits.shape[1]):
+        kept = walk.choices(start.count.shape, depth)
+    return loop(0, simulations, _one_leaf(task), (key, start, kept))[1]
 
 
 def _kernels_wanted(kind: str, rule: Rule, shape: tuple[int, ...], nodes: int) -> bool:
@@ -102,26 +101,26 @@ def _kernels_wanted(kind: str, rule: Rule, shape: tuple[int, ...], nodes: int) -
 
 
 def _in_kernels(
-    key: Array, rule: Rule, logits: Array, value: Array, node: Any, noise: Noise, step: Step,
-    simulations: int, leaves: int, rounds: Array, depth: int, loop: Loop, keys: Keys,
-) -> Tree:  # fmt: skip
+    task: _Task, key: Array, logits: Array, value: Array, node: Any, loop: Loop
+) -> Tree:
     games, actions = logits.shape
     every = jnp.arange(games)
-    build = kernels.plan(rule, games, actions, simulations + 1, leaves, depth)
+    leaves, room = task.leaves, task.simulations + 1
+    build = kernels.prepare(task.rule, games, actions, room, leaves, task.depth)
 
     def wide(x: Array, fill: Any) -> Array:
         """The root as the first of `leaves` evaluated leaves."""
         return jnp.full((leaves, *x.shape), fill, x.dtype).at[0].set(x)
 
-    def room(x: Array) -> Array:
-        return jax.lax.empty((games, simulations + 1, *x.shape[1:]), x.dtype).at[:, 0].set(x)
+    def store(x: Array) -> Array:
+        return jax.lax.empty((games, room, *x.shape[1:]), x.dtype).at[:, 0].set(x)
 
     value = value.astype(jnp.float32)
     zero = jnp.zeros((leaves, games), jnp.int32)
     root = Leaf(wide(logits, -jnp.inf), wide(value, 0), zero * 0.0, zero * 0.0)
-    path = Path(zero, zero, wide(zero[0], simulations + 1))
+    path = Path(zero, zero, wide(zero[0], room))
     state = kernels.empty(build, games, value)
-    same = kernels.constants(build, noise, rounds)
+    same = kernels.constants(build, task.noise, task.rounds)
     state, path = kernels.turn(build, state, same, jnp.int32(-1), path, root)
 
     def merge(x: Array) -> Array:
@@ -132,50 +131,51 @@ def _in_kernels(
 
     def body(turn: Array, carry: Any) -> Any:
         key, state, nodes, path = carry
-        key, model_key = keys(key, turn)
+        key, model_key = task.keys(key, turn)
         parents = jax.tree.map(lambda x: merge(x[every[None], path.parent]), nodes)
-        found, leaf = step(model_key, parents, merge(path.action))
+        found, leaf = task.step(model_key, parents, merge(path.action))
         nodes = jax.tree.map(lambda t, x: t.at[every[None], path.leaf].set(split(x)), nodes, found)
         leaf = jax.tree.map(split, leaf)
         state, path = kernels.turn(build, state, same, turn, path, leaf)
         return key, state, nodes, path
 
-    carry = (key, state, jax.tree.map(room, node), path)
-    _, state, nodes, _ = loop(0, rounds.shape[1], body, carry)
+    carry = (key, state, jax.tree.map(store, node), path)
+    _, state, nodes, _ = loop(0, task.rounds.shape[1], body, carry)
     return kernels.finished(build, state, actions, nodes)
 
 
-def _one_leaf(rule: Rule, noise: Noise, step: Step, depth: int, keys: Keys) -> Callable[..., Any]:
+def _one_leaf(task: _Task) -> Callable[..., Any]:
     def body(turn: Array, carry: Any) -> Any:
         key, tree, kept = carry
-        key, model_key = keys(key, turn)
-        path = walk.walk(tree, noise, rule, jnp.asarray(turn + 1, jnp.int32), depth, kept)
+        key, model_key = task.keys(key, turn)
+        path = walk.walk(
+            tree, task.noise, task.rule, jnp.asarray(turn + 1, jnp.int32), task.depth, kept
+        )
         games = jnp.arange(path.parent.shape[0])
         parents = jax.tree.map(lambda x: x[games, path.parent], tree.node)
-        nodes, leaf = step(model_key, parents, path.action)
+        nodes, leaf = task.step(model_key, parents, path.action)
         if kept is None:
             return key, grow(tree, path, leaf, nodes)[0], None
         tree, trail = grow(tree, path, leaf, nodes, kept.trail)
-        kept = walk.decide(replace(kept, trail=trail), tree, noise, rule)
+        kept = walk.decide(replace(kept, trail=trail), tree, task.noise, task.rule)
         return key, tree, kept
 
     return body
 
 
-def _many_leaves(
-    rule: Rule, noise: Noise, step: Step, depth: int, leaves: int, rounds: Array, keys: Keys
-) -> Callable[..., Any]:
+def _many_leaves(task: _Task) -> Callable[..., Any]:
+    rounds, leaves = task.rounds, task.leaves
     games = rounds.shape[0]
     every = jnp.arange(games)
     done = jnp.cumsum(rounds, axis=1) - rounds
 
     def body(turn: Array, carry: tuple[Array, Tree]) -> tuple[Array, Tree]:
         key, tree = carry
-        key, model_key = keys(key, turn)
+        key, model_key = task.keys(key, turn)
         wanted, started = rounds[:, turn], done[:, turn]
 
         def descend(tree: Tree, k: Array) -> tuple[Tree, Descent]:
-            path = walk.walk(tree, noise, rule, 1 + started + k, depth)
+            path = walk.walk(tree, task.noise, task.rule, 1 + started + k, task.depth)
             nodes = tree.count.shape[1]
             on = k < wanted
             leaf, length = jnp.where(on, path.leaf, nodes), jnp.where(on, path.length, 0)
@@ -191,7 +191,7 @@ def _many_leaves(
             return x.reshape(leaves, games, *x.shape[1:])
 
         parents = jax.tree.map(lambda x: merge(x[every[None], paths.parent]), tree.node)
-        nodes, leaf = step(model_key, parents, merge(paths.action))
+        nodes, leaf = task.step(model_key, parents, merge(paths.action))
 
         def ascend(tree: Tree, one: Any) -> tuple[Tree, None]:
             return grow(tree, *one)[0], None
