@@ -86,10 +86,19 @@ def test_the_same_with_other_options(options):
     assert_same(xla, kernel)
 
 
-@pytest.mark.parametrize("simulations", [1, 2, 40])
+@pytest.mark.parametrize("simulations", [1, 2, 80])
 def test_few_and_many_simulations(simulations):
     xla, kernel = (search("full_gumbel", e, simulations=simulations) for e in ("xla", "kernel"))
     assert_same(xla, kernel)
+
+
+@pytest.mark.parametrize("name", ["alphazero", "full_gumbel", "gumbel_stochastic"])
+def test_kept_choices_are_those_made_on_the_way_down(name, monkeypatch):
+    """The XLA engine asks a rule ahead of time or when it is needed: the same tree."""
+    kept = search(name, "xla", simulations=80)
+    monkeypatch.setattr(engine, "local", lambda rule, actions: False)
+    jax.clear_caches()
+    assert_same(kept, search(name, "xla", simulations=80))
 
 
 def lowered(name, leaves, monkeypatch):

@@ -81,8 +81,11 @@ def search(
     start = trees.empty(logits, value, node, simulations + 1, pending=leaves > 1)
     if leaves > 1:
         return loop(0, rounds.shape[1], _many_leaves(task), (key, start))[1]
+    # Measured on two cores: keeping choices pays once lines are a few moves long,
+    # which under Sequential Halving takes more simulations.
+    deep = simulations > (16 if rule.schedule is None else 64)
     kept = None
-    if local(rule, logits.shape[1]):
+    if deep and local(rule, logits.shape[1]):
         kept = walk.choices(start.count.shape, depth)
     return loop(0, simulations, _one_leaf(task), (key, start, kept))[1]
 

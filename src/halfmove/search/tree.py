@@ -13,7 +13,7 @@ from halfmove.core.types import Array, NodeStats, RootNoise, pytree
 from halfmove.search.rule import softmax
 
 UNVISITED = -1
-LEVELS = 4  # of a path that are backed up at once
+LEVELS = 2  # of a path that are backed up at once
 
 
 @pytree
