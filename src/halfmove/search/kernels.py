@@ -149,4 +149,8 @@ def finished(build: Build, state: dict[str, Array], actions: int, node: Any) -> 
         parts[name] = parts[name].at[:, 0].set(UNVISITED)
     pending = clean("pending") if build.leaves > 1 else None
     games = {name: state[name] for name in GAMES}
-    return Tree(**parts, **games, node=node, pending=pending)
+
+    def known(x: Array) -> Array:
+        return jnp.where(made.reshape(made.shape + (1,) * (x.ndim - 2)), x, jnp.zeros_like(x))
+
+    return Tree(**parts, **games, node=jax.tree.map(known, node), pending=pending)
