@@ -165,8 +165,6 @@ def test_trees_beyond_32_bit_addresses_are_refused():
 @pytest.mark.parametrize("leaves", [1, 4])
 @pytest.mark.parametrize("name", SEARCHING)
 def test_compiled_kernels_give_the_visits_of_xla(name, leaves):
-    if jax.default_backend() != "gpu":
-        pytest.skip("needs a GPU: HALFMOVE_TEST_GPU=1")
     options = {"simulations": 32, "leaves": leaves}
     xla, kernel = (search(name, engine, **options) for engine in ("xla", "kernel"))
     np.testing.assert_array_equal(xla.stats.visits, kernel.stats.visits)

@@ -173,16 +173,11 @@ class Game:
             "q": jnp.zeros(self.build.width),
             "child": zeros + UNVISITED,
         }
-        if self.build.leaves == 1:
-            for name, row in rows.items():
-                plt.store(t[name].at[b, leaf, lanes], row)
-        else:
-            # A leaf met twice in one lot: what is under way must stay.
-            first = t["count"][b, leaf] == 0
-            for name, row in rows.items():
-                plt.store(t[name].at[b, leaf, lanes], row)
-            under = plt.load(t["pending"].at[b, leaf, lanes])
-            plt.store(t["pending"].at[b, leaf, lanes], jnp.where(first, 0, under))
+        if self.build.leaves > 1:
+            # Nothing is under way below a leaf, not even below one met twice in a lot.
+            rows["pending"] = zeros
+        for name, row in rows.items():
+            plt.store(t[name].at[b, leaf, lanes], row)
         if self.build.kept:
             t["code"][b, leaf] = leaf * 0 + UNDECIDED
         t["raw_value"][b, leaf] = value
