@@ -1,0 +1,75 @@
+"""Games with known rules, one file each; `make` finds them by name.
+
+A file of this folder adds its games by a table `GAMES` of names and classes.
+Somebody else's game needs no registration: `make("package.module:Class")`.
+"""
+
+import difflib
+import functools
+import importlib
+import pkgutil
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from halfmove.core.game import Game, State
+
+__all__ = ["Game", "make", "names", "play"]
+
+
+@functools.cache
+def _classes() -> dict[str, type[Game]]:
+    found: dict[str, type[Game]] = {}
+    for module in pkgutil.iter_modules(__path__):
+        found |= getattr(importlib.import_module(f"{__name__}.{module.name}"), "GAMES", {})
+    return dict(sorted(found.items()))
+
+
+def names() -> tuple[str, ...]:
+    """Every game of this package."""
+    return tuple(_classes())
+
+
+def make(name: str, **options: Any) -> Game:
+    """The game of that name, with its options: `make("go", size=9, komi=7.0)`."""
+    if ":" in name:
+        kind = _theirs(name)
+    elif name in _classes():
+        kind = _classes()[name]
+    else:
+        near = difflib.get_close_matches(name, names(), 1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"unknown game {name!r}{hint} There are: {', '.join(names())}")
+    known = getattr(kind, "__dataclass_fields__", {})
+    for option in options:
+        if option not in known:
+            has = f"its options are {', '.join(known)}" if known else "it has no options"
+            raise ValueError(f"{name} has no option {option!r}; {has}")
+    return kind(**options)
+
+
+def _theirs(path: str) -> type[Game]:
+    module, _, attribute = path.partition(":")
+    try:
+        kind = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"no game at {path!r} (package.module:Class): {error}") from error
+    return kind
+
+
+def play(game: Game, state: State, action: int | str, key: Any = None) -> State:
+    """The state after a legal move, given as a number or by name; ValueError if it is none."""
+    number = game.parse_move(state, action) if isinstance(action, str) else int(action)
+    legal = jax.device_get(game.legal(state))
+    if not (0 <= number < game.actions and legal[number]):
+        raise ValueError(f"{action!r} is not legal here{_instead(game, state, legal)}")
+    return game.step(jax.random.key(0) if key is None else key, state, jnp.int32(number))
+
+
+def _instead(game: Game, state: State, legal: Any) -> str:
+    moves = [game.move_name(state, int(a)) for a in legal.nonzero()[0][:12]]
+    if not moves:
+        return "; the game is over"
+    more = f", ... ({int(legal.sum())} in all)" if legal.sum() > len(moves) else ""
+    return f"; legal: {', '.join(moves)}{more}"
