@@ -1,4 +1,6 @@
+import dataclasses
 import inspect
+import json
 import subprocess
 import sys
 import tomllib
@@ -6,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from halfmove import cli
+from halfmove import cli, games
 from halfmove.experiments import improvement
 from halfmove.search import planners
 
@@ -48,6 +50,7 @@ def test_help_does_not_wait_for_jax():
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "planners" in out.stdout
     assert "demo" in out.stdout
+    assert "check" in out.stdout
     assert out.stdout.endswith("loaded: []\n")
 
 
@@ -92,6 +95,78 @@ def test_an_unknown_planner_is_named_with_the_nearest(capsys):
     assert "Traceback" not in err
 
 
+def test_games_lists_every_game_with_its_options(capsys):
+    assert cli.main(["games"]) == 0
+    blocks = capsys.readouterr().out.rstrip("\n").split("\n\n")
+    assert [block.splitlines()[0] for block in blocks] == list(games.names())
+    for block in blocks:
+        name, what, *options = block.splitlines()
+        game = games.make(name)
+        assert what.strip() == inspect.getdoc(type(game)).splitlines()[0]
+        stated = [word.split("=")[0] for word in " ".join(options).split() if "=" in word]
+        assert stated == [field.name for field in dataclasses.fields(game)]
+
+
+def test_one_game_is_shown_with_its_numbers(capsys):
+    assert cli.main(["games", "tic_tac_toe"]) == 0
+    out = capsys.readouterr().out
+    assert "2 players, 9 actions, 8 symmetries" in out
+    assert "observation 3×3×2, 11 bytes a state" in out  # nine squares, a winner, a flag
+
+
+@pytest.mark.parametrize("command", ["games", "check"])
+def test_an_unknown_game_is_named_with_the_nearest(capsys, command):
+    assert cli.main([command, "tic_tac_to"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "unknown game 'tic_tac_to'; did you mean 'tic_tac_toe'?" in err
+    assert cli.main([command, "no.such:Game"]) == 2
+    assert "no game at 'no.such:Game'" in capsys.readouterr().err
+
+
+def test_check_examines_a_game_and_says_so(capsys):
+    command = ["check", "tic_tac_toe", "--games", "20", "--only", "types", "--only", "rewards"]
+    assert cli.main(command) == 0
+    first, *lines, last = capsys.readouterr().out.splitlines()
+    assert first == "tic_tac_toe: 20 random games, seed 0"
+    assert [line.split()[:2] for line in lines] == [["OK", "types"], ["OK", "rewards"]]
+    assert last == "all hold"
+
+
+def test_check_tells_what_is_wrong_with_a_persons_own_game(capsys, tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text(
+        "from halfmove.games.tic_tac_toe import TicTacToe\n"
+        "class Greedy(TicTacToe):\n"
+        "    def reward(self, state):\n"
+        "        return abs(super().reward(state))\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    file = tmp_path / "found.json"
+    command = ["check", "mine:Greedy", "--only", "rewards", "--games", "8", "--json", str(file)]
+    assert cli.main(command) == 1
+    out = capsys.readouterr().out
+    assert "FAILED  rewards     the rewards of the two players do not add up to zero" in out
+    assert "after the moves: " in out
+    assert out.endswith("failed: rewards\n")
+    (finding,) = json.loads(file.read_text())["findings"]
+    assert not finding["ok"]
+
+
+def test_check_passes_the_options_of_the_game_on(capsys):
+    assert cli.main(["check", "hex", "size=3", "--only", "types"]) == 0
+    assert "OK      types       9 actions" in capsys.readouterr().out
+    for option, words in {
+        "size=1": "1",
+        "size": "written name=value, such as size=9; got 'size'",
+        "colour=red": "hex has no option 'colour'",
+    }.items():
+        assert cli.main(["check", "hex", option]) == 2
+        assert words in capsys.readouterr().err
+    assert cli.main(["check", "hex", "--only", "colour"]) == 2
+    assert "unknown property 'colour'; there are types, legal" in capsys.readouterr().err
+
+
 def test_demo_passes_its_options_on(monkeypatch):
     seen = []
 
@@ -109,6 +184,7 @@ def test_bad_usage_is_named(capsys, tmp_path):
     assert "COMMAND" in usage_error(capsys)
     assert "no_such" in usage_error(capsys, "no_such")
     assert "at least 0, got '-1'" in usage_error(capsys, "demo", "--seed=-1")
+    assert "at least 1, got '0'" in usage_error(capsys, "check", "hex", "--games=0")
     (tmp_path / "file").write_text("")
     assert cli.main(["demo", "--folder", str(tmp_path / "file")]) == 2
     assert "--folder must be a directory or a new path" in capsys.readouterr().err

@@ -1,6 +1,8 @@
 """The `halfmove` command. Each subcommand imports what it needs, so that help is instant."""
 
 import argparse
+import ast
+import dataclasses
 import importlib.metadata
 import inspect
 import io
@@ -44,6 +46,36 @@ def _parser() -> argparse.ArgumentParser:
     )
     planners.add_argument("name", nargs="?", help="only this planner, with its whole description")
     planners.set_defaults(run=_planners)
+
+    games = commands.add_parser(
+        "games",
+        help="list the games, their options and defaults",
+        description="List the games, their options and defaults.",
+    )
+    games.add_argument("name", nargs="?", help="only this game, with its numbers and description")
+    games.set_defaults(run=_games)
+
+    check = commands.add_parser(
+        "check",
+        help="examine a game: does it keep what every game owes?",
+        description="Examine a game by playing it at random: one line for every property that "
+        "all games share, and for a failure how to see it again. Exit status 0: all hold; 1: not.",
+    )
+    check.add_argument("game", help="a name (see `halfmove games`) or package.module:Class")
+    check.add_argument("option", nargs="*", help="options of the game, such as size=9")
+    check.add_argument(
+        "--games", type=_count, default=1000, help="random games (default: %(default)s)"
+    )
+    check.add_argument(
+        "--plies", type=_count, default=2000, help="moves of one at most (default: %(default)s)"
+    )
+    check.add_argument("--seed", type=_seed, default=0, help="of all chance (default: %(default)s)")
+    check.add_argument("--only", metavar="PROPERTY", action="append", help="look at this alone")
+    check.add_argument("--skip", metavar="PROPERTY", action="append", help="leave this out")
+    check.add_argument(
+        "--json", metavar="FILE", help="write the findings; speed is compared with the file's last"
+    )
+    check.set_defaults(run=_check)
 
     demo = commands.add_parser(
         "demo",
@@ -103,6 +135,68 @@ def _settings(options: dict[str, Any], width: int) -> str:
         break_on_hyphens=False,
     )
     return text.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def _games(options: argparse.Namespace) -> int:
+    from halfmove import games
+    from halfmove.games.check import report
+
+    width = min(shutil.get_terminal_size((88, 24)).columns, 100)
+    try:
+        names = [options.name] if options.name is not None else games.names()
+        found: dict[str, Any] = {name: games.make(name) for name in names}
+    except (ValueError, TypeError) as error:
+        return _fail(str(error), 2)
+    for number, (name, game) in enumerate(found.items()):
+        text = inspect.getdoc(type(game)) or ""
+        print(("\n" if number else "") + name)
+        print(textwrap.indent(text if options.name else text.partition("\n")[0], "    "))
+        if dataclasses.is_dataclass(game) and (fields := dataclasses.fields(game)):
+            print(_settings({field.name: getattr(game, field.name) for field in fields}, width))
+        if options.name:
+            print(textwrap.indent("\n".join(report.numbers(game)), " " * 6))
+    return 0
+
+
+def _check(options: argparse.Namespace) -> int:
+    from halfmove import games
+    from halfmove.games.check import report
+
+    sys.path.insert(0, os.getcwd())  # a person's own game is a module where they stand
+    try:
+        settings = dict(_setting(text) for text in options.option)
+        game = games.make(options.game, **settings)
+        return report.main(
+            game,
+            " ".join([options.game, *options.option]),
+            file=options.json,
+            games=options.games,
+            plies=options.plies,
+            seed=options.seed,
+            only=options.only,
+            skip=options.skip or (),
+        )
+    except (ValueError, TypeError) as error:
+        return _fail(str(error), 2)
+    except OSError as error:
+        return _fail(f"--json {options.json}: {error}", 1)
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    """`size=9` as a name and a value."""
+    name, equals, value = text.partition("=")
+    if not (equals and name.isidentifier()):
+        raise ValueError(f"an option is written name=value, such as size=9; got {text!r}")
+    try:
+        return name, ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return name, {"true": True, "false": False}.get(value, value)
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text)):
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, got {text!r}")
+    return int(text)
 
 
 def _seed(text: str) -> int:

@@ -1,4 +1,7 @@
-"""The kernels, interpreted, against the XLA engine: whole trees, node by node."""
+"""The compiled program against the XLA engine: whole trees, node by node.
+
+On a CPU it runs as native code and, as on a GPU, by Pallas in the interpreter.
+"""
 
 import dataclasses
 import warnings
@@ -16,6 +19,7 @@ from halfmove.search.search import TreeSearch
 ACTIONS = 11
 GAMES = 5
 SEARCHING = [name for name in names() if name != "prior"]
+ENGINES = ("xla", "kernel", "interpreter")
 
 
 class Maze:
@@ -61,11 +65,12 @@ def assert_same(one, other):
 
 @pytest.mark.parametrize("leaves", [1, 3])
 @pytest.mark.parametrize("name", SEARCHING)
-def test_both_engines_grow_the_same_tree(name, leaves):
+def test_all_engines_grow_the_same_tree(name, leaves):
     options = {"simulations": 21, "leaves": leaves}
-    xla, kernel = (search(name, engine, **options) for engine in ("xla", "kernel"))
+    xla, *others = (search(name, engine, **options) for engine in ENGINES)
     assert int(xla.stats.visits.sum()) == 21 * 4
-    assert_same(xla, kernel)
+    for other in others:
+        assert_same(xla, other)
 
 
 @pytest.mark.parametrize("options", [
@@ -78,30 +83,30 @@ def test_both_engines_grow_the_same_tree(name, leaves):
     {"name": "trpo", "act": False, "learn": False, "leaves": 2},
 ], ids=str)  # fmt: skip
 def test_the_same_with_other_options(options):
-    xla, kernel = (search(engine=e, simulations=15, **options) for e in ("xla", "kernel"))
-    assert_same(xla, kernel)
+    xla, *others = (search(engine=e, simulations=15, **options) for e in ENGINES)
+    for other in others:
+        assert_same(xla, other)
 
 
 @pytest.mark.parametrize("simulations", [1, 2, 80])
 def test_few_and_many_simulations(simulations):
-    xla, kernel = (search("full_gumbel", e, simulations=simulations) for e in ("xla", "kernel"))
-    assert_same(xla, kernel)
+    xla, *others = (search("full_gumbel", e, simulations=simulations) for e in ENGINES)
+    for other in others:
+        assert_same(xla, other)
 
 
 @pytest.mark.parametrize("name", ["alphazero", "full_gumbel", "gumbel_stochastic"])
 def test_kept_choices_are_those_made_on_the_way_down(name, monkeypatch):
-    """The XLA engine asks a rule ahead of time or when it is needed: the same tree."""
-    kept = search(name, "xla", simulations=80)
-    monkeypatch.setattr(engine, "local", lambda rule, actions: False)
+    """The program asks a rule ahead of time or when it is needed: the same tree."""
+    kept = search(name, "interpreter", simulations=40)
+    monkeypatch.setattr(kernels, "local", lambda rule, actions: False)
     jax.clear_caches()
-    assert_same(kept, search(name, "xla", simulations=80))
+    assert_same(kept, search(name, "interpreter", simulations=40))
 
 
 def lowered(name, leaves, monkeypatch):
     ready = kernels.prepare
-    monkeypatch.setattr(
-        kernels, "prepare", lambda *a: dataclasses.replace(ready(*a), interpret=False)
-    )
+    monkeypatch.setattr(kernels, "prepare", lambda *a, how: ready(*a, how="triton"))
     plan = planner(name, simulations=4, leaves=leaves, engine="kernel")
     run = jax.jit(lambda key: plan(key, MAZE, None, ROOTS).action)
     return run.trace(jax.random.key(0)).lower(lowering_platforms=("cuda",)).as_text()
@@ -115,7 +120,7 @@ def test_every_planner_lowers_to_triton(name, leaves, monkeypatch):
 
 def test_a_rule_is_kept_only_if_it_sees_its_own_node_alone():
     def kept(search: TreeSearch):
-        return kernels.prepare(search.rule, 4, 9, 10, 1, 10).kept
+        return kernels.prepare(search.rule, 4, 9, 10, 1, 10, how="triton").kept
 
     assert kept(full_gumbel(8))
     assert kept(muzero(8, normalise="siblings"))
@@ -130,22 +135,24 @@ def closed_over(base: TreeSearch, extra) -> TreeSearch:
     return dataclasses.replace(base, rule=dataclasses.replace(base.rule, select=select))
 
 
-def test_a_rule_of_the_users_own_runs_in_both_engines():
+def test_a_rule_of_the_users_own_runs_in_all_engines():
     results = []
-    for kind in ("xla", "kernel"):
+    for kind in ENGINES:
         base = full_gumbel(15, engine=kind, tree=True)
         select = lambda stats, noise: stats.prior / (1.0 + stats.visits)  # noqa: E731
         own = dataclasses.replace(base, rule=dataclasses.replace(base.rule, select=select))
         results.append(own(jax.random.key(1), MAZE, None, ROOTS))
-    assert_same(*results)
+    for other in results[1:]:
+        assert_same(results[0], other)
 
 
 def test_what_a_kernel_cannot_take_is_said(monkeypatch):
-    """A rule that closes over an array is refused by name, or runs on XLA with a warning."""
+    """On a GPU a rule that closes over an array is refused, or runs on XLA with a warning."""
     extra = jnp.linspace(0.0, 1.0, ACTIONS)
-    own = closed_over(full_gumbel(6, engine="kernel"), extra)
-    with pytest.raises(ValueError, match="engine='kernel' cannot run this search"):
+    own = closed_over(full_gumbel(6, engine="interpreter"), extra)
+    with pytest.raises(ValueError, match="engine='interpreter' cannot run this search"):
         own(jax.random.key(0), MAZE, None, ROOTS)
+    native = dataclasses.replace(own, engine="kernel")(jax.random.key(0), MAZE, None, ROOTS)
     monkeypatch.setattr(engine.jax, "default_backend", lambda: "gpu")
     auto = dataclasses.replace(own, engine="auto")
     with pytest.warns(UserWarning, match="without the GPU kernels"):
@@ -154,6 +161,36 @@ def test_what_a_kernel_cannot_take_is_said(monkeypatch):
         warnings.simplefilter("error")
         plain = dataclasses.replace(own, engine="xla")(jax.random.key(0), MAZE, None, ROOTS)
     np.testing.assert_array_equal(found.stats.visits, plain.stats.visits)
+    np.testing.assert_array_equal(native.stats.visits, plain.stats.visits)
+
+
+def test_a_batch_of_batches():
+    plan = planner("full_gumbel", simulations=9)
+    roots = jnp.stack([ROOTS, ROOTS[::-1]])
+
+    def visits(seed, roots):
+        return plan(jax.random.key(seed), MAZE, None, roots).stats.visits
+
+    both = jax.vmap(visits)(jnp.arange(2), roots)
+    for i in range(2):
+        np.testing.assert_array_equal(both[i], visits(i, roots[i]))
+
+
+class Scaled(Maze):
+    """The same values times a parameter."""
+
+    def root(self, params, key, timestep):
+        prediction = self.look(timestep)
+        return timestep, dataclasses.replace(prediction, value=params * prediction.value)
+
+
+def test_no_gradient_flows_through_a_plan():
+    plan, model = planner("muzero", simulations=5), Scaled()
+
+    def loss(params):
+        return params**2 + jnp.sum(plan(jax.random.key(0), model, params, ROOTS).value)
+
+    assert float(jax.grad(loss)(3.0)) == 6.0
 
 
 def test_trees_beyond_32_bit_addresses_are_refused():

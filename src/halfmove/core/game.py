@@ -26,6 +26,7 @@ class Game(abc.ABC):
     name: ClassVar[str]  # as in `halfmove.games.make(name)`
     players: ClassVar[int] = 2
     chance: ClassVar[bool] = False  # whether `step` or `init` draws from its key
+    position_forgets: ClassVar[str] = ""  # what `position` leaves out: "the boards before", ...
 
     @property
     @abc.abstractmethod

@@ -40,14 +40,10 @@ class TicTacToe(Game):
 
     def step(self, key: Array, state: State, action: Array) -> State:
         mark = (1 + self.to_play(state)).astype(jnp.int8)
-        placed = state.board.at[action].set(mark)
-        won = jnp.any(jnp.all(placed[LINES] == mark, axis=1))
-        legal = self.legal(state)[action]
-        return State(
-            board=jnp.where(legal, placed, state.board),
-            winner=jnp.where(legal & won, mark, state.winner),
-            earned=legal & won,
-        )
+        chosen = self.legal(state) & (jnp.arange(9) == action)
+        board = jnp.where(chosen, mark, state.board)
+        won = jnp.any(chosen) & jnp.any(jnp.all(board[LINES] == mark, axis=1))
+        return State(board, winner=jnp.where(won, mark, state.winner), earned=won)
 
     def legal(self, state: State) -> Array:
         return (state.board == 0) & ~self.terminated(state)
@@ -77,11 +73,11 @@ class TicTacToe(Game):
         return turned(observation, symmetries(3), s)
 
     def show(self, state: State) -> str:
-        marks = [MARKS[mark] for mark in state.board]
+        marks = self.position(state)
         return "\n".join(" ".join(marks[row : row + 3]) for row in (0, 3, 6))
 
     def position(self, state: State) -> str:
-        return "".join(MARKS[mark] for mark in state.board)
+        return "".join(MARKS[mark] for mark in np.asarray(state.board))
 
     def parse_position(self, text: str) -> State:
         if len(text) != 9 or set(text) - set(MARKS):

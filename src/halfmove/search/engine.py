@@ -1,7 +1,7 @@
 """The loop every tree search is: walk, ask the model, grow.
 
-With plain XLA anywhere (search/walk.py, search/grow.py); on a GPU with the same
-rules in one Pallas program per game (search/kernels.py).
+With plain XLA anywhere (search/walk.py, search/grow.py); on a GPU or a CPU with the
+same rules in one compiled program per game (search/kernels.py).
 """
 
 import warnings
@@ -17,14 +17,14 @@ from halfmove.core.types import Array
 from halfmove.search import kernels, walk
 from halfmove.search import tree as trees
 from halfmove.search.grow import grow, reserve
-from halfmove.search.rule import Rule, local
+from halfmove.search.rule import Rule
 from halfmove.search.tree import Descent, Leaf, Noise, Path, Tree
 
 # (key, nodes [B, ...], actions [B]) -> (nodes, what the model says of them)
 Step = Callable[[Array, Any, Array], tuple[Any, Leaf]]
 # (the loop's key, turn) -> (the loop's next key, the model's key)
 Keys = Callable[[Array, Array], tuple[Array, Array]]
-ENGINES = ("auto", "xla", "kernel")
+ENGINES = ("auto", "xla", "kernel", "interpreter")
 Loop = Callable[[int, int, Callable[[Any, Any], Any], Any], Any]
 
 
@@ -76,40 +76,40 @@ def search(
         even = np.diff(np.append(np.arange(0, simulations, leaves), simulations))
         rounds = jnp.broadcast_to(jnp.asarray(even, jnp.int32), (logits.shape[0], len(even)))
     task = _Task(rule, noise, step, simulations, leaves, rounds, depth, keys)
-    if _kernels_wanted(kind, rule, logits.shape, simulations + 1):
-        return _in_kernels(task, key, logits, value, node, loop)
+    if _kernels_wanted(kind, rule, logits.shape, simulations + 1, depth):
+        return _in_kernels(task, key, logits, value, node, loop, kind)
     start = trees.empty(logits, value, node, simulations + 1, pending=leaves > 1)
     if leaves > 1:
         return loop(0, rounds.shape[1], _many_leaves(task), (key, start))[1]
-    # Measured on two cores: keeping choices pays once lines are a few moves long,
-    # which under Sequential Halving takes more simulations.
-    deep = simulations > (16 if rule.schedule is None else 64)
-    kept = None
-    if deep and local(rule, logits.shape[1]):
-        kept = walk.choices(start.count.shape, depth)
-    return loop(0, simulations, _one_leaf(task), (key, start, kept))[1]
+    return loop(0, simulations, _one_leaf(task), (key, start))[1]
 
 
-def _kernels_wanted(kind: str, rule: Rule, shape: tuple[int, ...], nodes: int) -> bool:
+def _kernels_wanted(
+    kind: str, rule: Rule, shape: tuple[int, ...], nodes: int, depth: int | Array
+) -> bool:
     """Whether the kernels take this search. Never silently: what they refuse is said."""
-    if kind == "xla" or (kind == "auto" and jax.default_backend() != "gpu"):
+    backend = jax.default_backend()
+    if kind == "xla" or backend not in ("cpu", "gpu") or not isinstance(depth, int):
         return False
+    if kind != "interpreter" and backend == "cpu":
+        return True
     why = kernels.refusal(rule, shape, nodes)
     if why is None:
         return True
-    if kind == "kernel":
-        raise ValueError(f"engine='kernel' cannot run this search ({why}); use engine='xla'")
+    if kind != "auto":
+        raise ValueError(f"engine={kind!r} cannot run this search ({why}); use engine='xla'")
     warnings.warn(f"this search runs without the GPU kernels: {why}", stacklevel=2)
     return False
 
 
 def _in_kernels(
-    task: _Task, key: Array, logits: Array, value: Array, node: Any, loop: Loop
+    task: _Task, key: Array, logits: Array, value: Array, node: Any, loop: Loop, kind: str
 ) -> Tree:
     games, actions = logits.shape
     every = jnp.arange(games)
     leaves, room = task.leaves, task.simulations + 1
-    build = kernels.prepare(task.rule, games, actions, room, leaves, task.depth)
+    how = kind if kind == "interpreter" else None
+    build = kernels.prepare(task.rule, games, actions, room, leaves, task.depth, how=how)
 
     def wide(x: Array, fill: Any) -> Array:
         """The root as the first of `leaves` evaluated leaves."""
@@ -121,10 +121,13 @@ def _in_kernels(
     value = value.astype(jnp.float32)
     zero = jnp.zeros((leaves, games), jnp.int32)
     root = Leaf(wide(logits, -jnp.inf), wide(value, 0), zero * 0.0, zero * 0.0)
-    path = Path(zero, zero, wide(zero[0], room))
+    path = Path(zero, zero, zero)
     state = kernels.empty(build, games, value)
     same = kernels.constants(build, task.noise, task.rounds)
-    state, path = kernels.turn(build, state, same, jnp.int32(-1), path, root)
+    # Launches cost a GPU, big programs the compiler: growing and walking are one or two.
+    one = build.how != "native"
+    parts = ("plant", "walk") if one else ("plant",)
+    state, path = kernels.turn(build, parts, state, same, jnp.int32(0), path, root)
 
     def merge(x: Array) -> Array:
         return x.reshape(leaves * games, *x.shape[2:])
@@ -135,11 +138,14 @@ def _in_kernels(
     def body(turn: Array, carry: Any) -> Any:
         key, state, nodes, path = carry
         key, model_key = task.keys(key, turn)
+        if not one:
+            state, path = kernels.turn(build, ("walk",), state, same, turn, path, root)
         parents = jax.tree.map(lambda x: merge(x[every[None], path.parent]), nodes)
         found, leaf = task.step(model_key, parents, merge(path.action))
         nodes = jax.tree.map(lambda t, x: t.at[every[None], path.leaf].set(split(x)), nodes, found)
         leaf = jax.tree.map(split, leaf)
-        state, path = kernels.turn(build, state, same, turn, path, leaf)
+        parts = ("grow", "walk") if one else ("grow",)
+        state, path = kernels.turn(build, parts, state, same, turn + 1, path, leaf)
         return key, state, nodes, path
 
     carry = (key, state, jax.tree.map(store, node), path)
@@ -148,20 +154,15 @@ def _in_kernels(
 
 
 def _one_leaf(task: _Task) -> Callable[..., Any]:
-    def body(turn: Array, carry: Any) -> Any:
-        key, tree, kept = carry
+    def body(turn: Array, carry: tuple[Array, Tree]) -> tuple[Array, Tree]:
+        key, tree = carry
         key, model_key = task.keys(key, turn)
-        path = walk.walk(
-            tree, task.noise, task.rule, jnp.asarray(turn + 1, jnp.int32), task.depth, kept
-        )
+        fresh = jnp.asarray(turn + 1, jnp.int32)
+        path = walk.walk(tree, task.noise, task.rule, fresh, task.depth)
         games = jnp.arange(path.parent.shape[0])
         parents = jax.tree.map(lambda x: x[games, path.parent], tree.node)
         nodes, leaf = task.step(model_key, parents, path.action)
-        if kept is None:
-            return key, grow(tree, path, leaf, nodes)[0], None
-        tree, trail = grow(tree, path, leaf, nodes, kept.trail)
-        kept = walk.decide(replace(kept, trail=trail), tree, task.noise, task.rule)
-        return key, tree, kept
+        return key, grow(tree, path, leaf, nodes)
 
     return body
 
@@ -197,7 +198,7 @@ def _many_leaves(task: _Task) -> Callable[..., Any]:
         nodes, leaf = task.step(model_key, parents, merge(paths.action))
 
         def ascend(tree: Tree, one: Any) -> tuple[Tree, None]:
-            return grow(tree, *one)[0], None
+            return grow(tree, *one), None
 
         found = (paths, jax.tree.map(split, leaf), jax.tree.map(split, nodes))
         return key, jax.lax.scan(ascend, tree, found)[0]

@@ -10,9 +10,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from halfmove.core.types import Array
 from halfmove.search.rule import softmax
-from halfmove.search.tree import LEVELS, Descent, Leaf, Path, Trail, Tree, changed
+from halfmove.search.tree import LEVELS, Descent, Leaf, Path, Tree, changed
 
 
 def reserve(tree: Tree, path: Path) -> Tree:
@@ -33,13 +32,8 @@ def reserve(tree: Tree, path: Path) -> Tree:
     return changed(tree, pending=pending)
 
 
-def grow(
-    tree: Tree, path: Descent, leaf: Leaf, node: Any, trail: Trail | None = None
-) -> tuple[Tree, Trail | None]:
-    """Writes the evaluated node and backs its value up to the root.
-
-    Notes on `trail`, if given one, the nodes below the root that it changed.
-    """
+def grow(tree: Tree, path: Descent, leaf: Leaf, node: Any) -> Tree:
+    """Writes the evaluated node and backs its value up to the root."""
     games = jnp.arange(path.leaf.shape[0])
     nodes = tree.count.shape[1]
     at = (games, path.leaf)
@@ -59,7 +53,7 @@ def grow(
 
     def lot(state: tuple[Any, ...]) -> tuple[Any, ...]:
         """Edges `start` to `start + LEVELS` of every path, the deepest first."""
-        start, gain, below, low, high, visits, q, value, count, pending, trail = state
+        start, gain, below, low, high, visits, q, value, count, pending = state
         depth = (start + jnp.arange(LEVELS))[:, None]
         on = depth < length
         nodes_here = jax.lax.dynamic_slice_in_dim(steps, start, LEVELS + 1)
@@ -85,31 +79,17 @@ def grow(
         count = count.at[games, to].set(before + 1)
         if pending is not None:
             pending = pending.at[games, to, action].add(-1)
-        if trail is not None:
-            trail = _noted(trail, child, on)
         start = start - LEVELS
-        return start, gain, means[0], low, high, visits, q, value, count, pending, trail
+        return start, gain, means[0], low, high, visits, q, value, count, pending
 
     deepest = (jnp.max(length) - 1) // LEVELS * LEVELS
     state: tuple[Any, ...] = (
         deepest, leaf.value, leaf.value, tree.q_min, tree.q_max,
-        tree.visits, tree.q, tree.value, tree.count, tree.pending, trail,
+        tree.visits, tree.q, tree.value, tree.count, tree.pending,
     )  # fmt: skip
     state = jax.lax.while_loop(lambda s: s[0] >= 0, lot, state)
     names = ("q_min", "q_max", "visits", "q", "value", "count", "pending")
-    return changed(tree, **dict(zip(names, state[3:-1], strict=True))), state[-1]
-
-
-def _noted(trail: Trail, node: Array, mask: Array) -> Trail:
-    room = trail.node.shape[0]
-    game = jnp.broadcast_to(jnp.arange(node.shape[1]), node.shape)
-    number = jnp.cumsum(mask.reshape(-1).astype(jnp.int32))
-    at = jnp.where(mask.reshape(-1), trail.length + number - 1, room)
-    return Trail(
-        game=trail.game.at[at].set(game.reshape(-1)),
-        node=trail.node.at[at].set(node.reshape(-1)),
-        length=trail.length + number[-1],
-    )
+    return changed(tree, **dict(zip(names, state[3:], strict=True)))
 
 
 def _link(tree: Tree, path: Path) -> Tree:

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from halfmove.core.types import Array, NodeStats, RootNoise
 from halfmove.search import scaling
-from halfmove.search.rule import LOWEST, TINY, Improve, softmax
+from halfmove.search.rule import LOWEST, TINY, Improve, greatest, softmax
 
 # σ(completed Q) [A] of a node, the amount by which logits are raised.
 Advantage = Callable[[NodeStats], Array]
@@ -58,7 +58,7 @@ def completed_q(
 
     def sigma(stats: NodeStats) -> Array:
         q = rescale(stats, fill(stats), None)
-        most = jnp.max(stats.visits).astype(jnp.float32)
+        most = greatest(stats.visits).astype(jnp.float32)
         return (c_visit + most) * c_scale * q
 
     return sigma
@@ -128,7 +128,7 @@ def trpo(
     def policy(stats: NodeStats, noise: RootNoise) -> Array:
         # Measured from max q, so that α - q keeps its digits when λ is small.
         q = scale(stats, fill(stats), None)
-        gap = jnp.max(jnp.where(stats.legal, q, LOWEST)) - q
+        gap = greatest(jnp.where(stats.legal, q, LOWEST)) - q
         weight = regularisation(stats, factor) * stats.prior
         lam = jnp.sum(weight)
 
@@ -140,7 +140,7 @@ def trpo(
             further = alpha + total * (total - 1.0) / jnp.maximum(slope, TINY)
             return jnp.clip(further, least, jnp.maximum(lam, least))
 
-        least = jnp.max(jnp.where(weight > 0, weight - gap, -lam))
+        least = greatest(jnp.where(weight > 0, weight - gap, -lam))[0]
         alpha = jax.lax.fori_loop(0, steps, climb, least)
         y = jnp.where(weight > 0, weight / jnp.maximum(alpha + gap, TINY), 0.0)
         return y / jnp.maximum(jnp.sum(y), TINY)

@@ -1,11 +1,13 @@
-"""The GPU engine: one launch of Pallas programs per model call, one program a game.
+"""The engine of compiled programs: one call of search/program.py per model call.
 
-search/program.py is what runs there; this is how it is built, called, and when
-it must be refused.
+On a GPU it is one launch of Pallas programs, one a game. On a CPU it is one native
+function, compiled by XLA as a whole: what would be thousands of small operations,
+each dispatched on its own, is then a loop in machine code. This is how the program
+is built and called, and when it must be refused.
 """
 
 import functools
-from dataclasses import replace
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -13,18 +15,30 @@ import jax.numpy as jnp
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton as plt
 
+from halfmove.core.native import native
 from halfmove.core.types import Array
 from halfmove.search.program import GAMES, NODES, ROWS, Build, program
-from halfmove.search.rule import Rule, local
+from halfmove.search.rule import Rule, local, plain_extremes
 from halfmove.search.tree import UNVISITED, Leaf, Noise, Path, Tree
 
 
-def prepare(rule: Rule, games: int, actions: int, nodes: int, leaves: int, max_depth: int) -> Build:
-    """The kernel for these shapes."""
+def prepare(
+    rule: Rule,
+    games: int,
+    actions: int,
+    nodes: int,
+    leaves: int,
+    max_depth: int,
+    *,
+    how: str | None = None,
+) -> Build:
+    """The program for these shapes, by default for this machine."""
+    how = how or ("triton" if jax.default_backend() == "gpu" else "native")
     # A choice and the node behind it share one 32-bit word.
     fits = (actions + 1) * (nodes + 1) < 2**31
-    width = max(pl.next_power_of_2(actions), 16)
-    kept = local(rule, actions) and fits
+    width = actions if how == "native" else max(pl.next_power_of_2(actions), 16)
+    # One core gains nothing by asking a rule ahead of time: it asks as often.
+    kept = how != "native" and fits and local(rule, actions)
     many = 8 if games <= 256 else 4  # measured on an H200: few games leave warps to spare
     return Build(
         rule=rule,
@@ -33,9 +47,9 @@ def prepare(rule: Rule, games: int, actions: int, nodes: int, leaves: int, max_d
         leaves=leaves,
         max_depth=max_depth,
         kept=kept,
-        chunk=max(1, min(many, 4096 // width)),
+        chunk=1 if how == "native" else max(1, min(many, 4096 // width)),
         warps=many if kept else max(1, min(8, width // 256)),
-        interpret=jax.default_backend() != "gpu",
+        how=how,
     )
 
 
@@ -59,13 +73,13 @@ def _unlowerable(rule: Rule, width: int) -> str | None:
     leaf = Leaf(jnp.zeros((1, 1, width)), zero * 0.0, zero * 0.0, zero * 0.0)
 
     def once(number: Array) -> Any:
-        small = replace(prepare(rule, 1, width, 2, 1, 1), interpret=False)
+        small = prepare(rule, 1, width, 2, 1, 1, how="triton")
         state = empty(small, 1, jnp.zeros(1))
         same = constants(small, noise, zero + 1)
-        return turn(small, state, same, number, Path(zero, zero, zero), leaf)
+        return turn(small, ("grow", "walk"), state, same, number, Path(zero, zero, zero), leaf)
 
     try:
-        jax.jit(once).trace(jnp.int32(-1)).lower(lowering_platforms=("cuda",))
+        jax.jit(once).trace(jnp.int32(0)).lower(lowering_platforms=("cuda",))
     except Exception as error:  # whatever tracing or lowering says is the answer
         return f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"
     return None
@@ -103,13 +117,16 @@ def constants(build: Build, noise: Noise, rounds: Array) -> tuple[Array, ...]:
 
 def turn(
     build: Build,
+    parts: tuple[str, ...],
     state: dict[str, Array],
     same: tuple[Array, ...],
     number: Array,
     path: Path,
     leaf: Leaf,
 ) -> tuple[dict[str, Array], Path]:
-    """Grows the leaves of `path` ([K, B]) from call `number`, then walks to the next."""
+    """Parts of the program, for all games: writes what `leaf` [K, B] says of the ends of
+    `path` [K, B], or walks to those of model call `number`.
+    """
     games = leaf.value.shape[1]
     kept = [*(state[name] for name in build.names), path.parent, path.action, path.leaf]
     # One array, so that a cheap model's whole answer is one launch.
@@ -118,18 +135,52 @@ def turn(
     scalars = jnp.stack([leaf.value, leaf.reward, leaf.discount, leaf.value], axis=-1)
     answer = jnp.concatenate([logits, scalars], axis=-1)
     inputs = [*same, jnp.reshape(number, (1,)).astype(jnp.int32), answer]
-    shapes = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in kept]
-    out = pl.pallas_call(
-        functools.partial(program, build, len(inputs)),
+    run = _native if build.how == "native" else _programs
+    out = run(functools.partial(program, build, parts), build, games, inputs, kept)
+    return dict(zip(build.names, out[:-3], strict=True)), Path(*out[-3:])
+
+
+Program = Callable[[Array, Any, Any], None]
+
+
+def _programs(
+    program: Program, build: Build, games: int, inputs: list[Array], kept: list[Array]
+) -> list[Array]:
+    """One Pallas program a game."""
+
+    def body(*refs: Any) -> None:
+        # Inputs, what is updated in place, and that again as outputs.
+        program(pl.program_id(0), refs[: len(inputs)], refs[-len(kept) :])
+
+    return pl.pallas_call(
+        body,
         grid=(games,),
-        out_shape=shapes,
+        out_shape=[jax.ShapeDtypeStruct(x.shape, x.dtype) for x in kept],
         input_output_aliases={len(inputs) + i: i for i in range(len(kept))},
-        interpret=build.interpret,
+        interpret=build.how == "interpreter",
         compiler_params=None
-        if build.interpret
+        if build.how == "interpreter"
         else plt.CompilerParams(num_warps=build.warps, num_stages=1),
     )(*inputs, *kept)
-    return dict(zip(build.names, out[:-3], strict=True)), Path(*out[-3:])
+
+
+def _native(
+    program: Program, build: Build, games: int, inputs: list[Array], kept: list[Array]
+) -> list[Array]:
+    """All games in turn, in one function of machine code."""
+
+    def body(inputs: list[Array], kept: list[Array]) -> list[Array]:
+        def run(memory: list[Any]) -> None:
+            def one(b: Array, carry: Array) -> Array:
+                program(b, inputs, memory)
+                return carry
+
+            jax.lax.fori_loop(0, games, one, jnp.int32(0))
+
+        return pl.run_state(run)(kept)
+
+    with plain_extremes():
+        return native(body, inputs, kept)
 
 
 def finished(build: Build, state: dict[str, Array], actions: int, node: Any) -> Tree:

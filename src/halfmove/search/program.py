@@ -1,8 +1,10 @@
-"""One Pallas program of the GPU engine: the tree of one game.
+"""The program of one game's tree: write the evaluated leaves, back up, walk to the next.
 
-It writes the evaluated leaves and backs them up, then walks to the next ones.
-Rows are padded to a power of two with -inf logits, which every rule already
-takes for illegal actions, so no lane needs a mask.
+It is written once, on memory that is read and written in place, and runs in two
+ways (search/kernels.py): on a GPU by Pallas, one program a game; on a CPU as one
+native function that goes through the games. On a GPU rows are padded to a power
+of two with -inf logits, which every rule already takes for illegal actions, so
+no lane needs a mask.
 
 A rule that looks only at its own node is applied when a node's statistics
 change, to all nodes of the path at once, and the choice is kept; the walk is
@@ -23,7 +25,7 @@ from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton as plt
 
 from halfmove.core.types import Array, NodeStats, RootNoise
-from halfmove.search.rule import Rule, best, softmax
+from halfmove.search.rule import Rule, best, greatest, softmax
 from halfmove.search.tree import UNVISITED, random_row, with_pending
 
 UNDECIDED = -2  # in place of a kept choice: the node was never passed through
@@ -45,7 +47,7 @@ class Build:
     kept: bool  # choices are kept, not made on the way down
     chunk: int  # path nodes whose choices are made at once
     warps: int
-    interpret: bool
+    how: str  # "triton", "interpreter" or "native"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -53,14 +55,21 @@ class Build:
         return ROWS + NODES + GAMES + extra + (("code", "trail") if self.kept else ())
 
 
-def program(build: Build, count: int, *refs: Any) -> None:
-    """Backs up the leaves of the last turn, then walks to those of the next."""
-    inputs, refs = refs[:count], refs[count:]
-    *state, parent, action, leaf = refs[len(refs) // 2 :]
+def program(build: Build, parts: tuple[str, ...], b: Array, inputs: Any, memory: Any) -> None:
+    """What game `b` does between two calls of the model.
+
+    The parts are "plant" (write the root), "grow" (write the leaves, back them up)
+    and "walk" (to the next ones).
+    """
+    *state, parent, action, leaf = memory
     tree = dict(zip(build.names, state, strict=True))
-    game = Game(build, pl.program_id(0), inputs, tree, (parent, action, leaf))
-    game.each(game.grow)
-    game.each(game.walk)
+    game = Game(build, b, inputs, tree, (parent, action, leaf))
+    for part in parts:
+        if part == "plant":
+            game.write(jnp.int32(0), jnp.int32(0))
+            game.settle()
+        else:
+            game.each(getattr(game, part))
 
 
 class Game:
@@ -69,7 +78,7 @@ class Game:
     def __init__(self, build: Build, b: Array, inputs: Any, tree: Any, path: Any) -> None:
         self.build, self.b, self.t, self.path = build, b, tree, path
         self.row, self.seed, self.schedule, self.wanted, self.fresh, number, self.answer = inputs
-        self.round = number[jnp.int32(0)] + 1
+        self.round = number[jnp.int32(0)]
         self.lanes = jnp.arange(build.width, dtype=jnp.int32)
 
     def each(self, body: Callable[[Array], None]) -> None:
@@ -85,10 +94,36 @@ class Game:
         else:
             jax.lax.fori_loop(0, self.build.leaves, once, jnp.int32(0))
 
+    # -- memory ----------------------------------------------------------
+
     def settle(self) -> None:
         """What one warp of the program wrote, all may read from here on."""
-        if not self.build.interpret:
+        if self.build.how == "triton":
             plt.debug_barrier()
+
+    def when(self, condition: Array, body: Callable[[], None]) -> None:
+        """Runs `body` or not."""
+        if self.build.how != "native":
+            pl.when(condition)(body)
+            return
+
+        def once(i: Array, carry: Array) -> Array:
+            body()
+            return carry
+
+        # A conditional would copy the trees.
+        jax.lax.fori_loop(0, condition.astype(jnp.int32), once, jnp.int32(0))
+
+    def rows(self, ref: Any, *at: Array) -> Array:
+        """One row [width], or several [C, width] if an index is [C, 1]."""
+        if self.build.how == "native":
+            return ref[at]
+        lanes = self.lanes if not at[-1].ndim else self.lanes[None]
+        return plt.load(ref.at[(*at, lanes)])
+
+    def words(self, ref: Any, *at: Array) -> Array:
+        """One word [], or several if an index is a vector."""
+        return ref[at] if not at[-1].ndim else plt.load(ref.at[at])
 
     # -- reading ---------------------------------------------------------
 
@@ -99,32 +134,29 @@ class Game:
         at, lanes = spread(node), self.lanes if not lead else self.lanes[None]
 
         def row(name: str) -> Array:
-            return plt.load(t[name].at[b, at, lanes])
+            return self.rows(t[name], b, at)
 
         visits, q = row("visits"), row("q")
-        count = plt.load(t["count"].at[b, node])
+        count, value, raw = (self.words(t[x], b, node) for x in ("count", "value", "raw_value"))
         low, high = t["q_min"][b], t["q_max"][b]
         if self.build.leaves > 1:
-            mean = plt.load(t["value"].at[b, node])
-            visits, q = with_pending(visits, q, row("pending"), mean[..., None])
+            visits, q = with_pending(visits, q, row("pending"), value[..., None])
             count = 1 + jnp.sum(visits, axis=-1)
         seed = jax.lax.bitcast_convert_type(self.seed[b], jnp.uint32)
         return NodeStats(
             logits=row("logits"), prior=row("prior"), visits=visits, q=q, count=count,
-            value=plt.load(t["value"].at[b, node]),
-            raw_value=plt.load(t["raw_value"].at[b, node]),
-            q_min=low, q_max=high,
+            value=value, raw_value=raw, q_min=low, q_max=high,
             random=random_row(seed, at, spread(count), lanes),
         )  # fmt: skip
 
     def root_choice(self) -> Array:
         """The root's best action, -1 if it has none."""
         stats = self.stats(jnp.int32(0))
-        row = plt.load(self.row.at[self.b, self.lanes])
+        row = self.rows(self.row, self.b)
         turn = jnp.minimum(stats.count - 1, self.schedule.shape[1] - 1)
         scores = self.build.rule.select_root(stats, RootNoise(row, self.schedule[self.b, turn]))
         scores = jnp.where(stats.legal & (row > -jnp.inf), scores, -jnp.inf)
-        return jnp.where(jnp.max(stats.logits) > -jnp.inf, best(scores), -1)
+        return jnp.where(greatest(stats.logits)[0] > -jnp.inf, best(scores), -1)
 
     def choice(self, node: Array) -> Array:
         """The best action at a node below the root, -1 if it has none."""
@@ -135,7 +167,7 @@ class Game:
             axes = NodeStats(*(0,) * 6, q_min=None, q_max=None, random=0, raw_value=0)  # type: ignore[arg-type]
             select = jax.vmap(select, in_axes=(axes, None))
         scores = jnp.where(stats.legal, select(stats, away), -jnp.inf)
-        return jnp.where(jnp.max(stats.logits, axis=-1) > -jnp.inf, best(scores), -1)
+        return jnp.where(greatest(stats.logits)[..., 0] > -jnp.inf, best(scores), -1)
 
     # -- growing ---------------------------------------------------------
 
@@ -144,27 +176,29 @@ class Game:
         b, t = self.b, self.t
         parent, action, leaf = (x[k, b] for x in self.path)
 
-        @pl.when(leaf < self.build.nodes)
-        def _() -> None:
+        def made() -> None:
             width = self.build.width
             value, reward, discount = (self.answer[k, b, jnp.int32(width + i)] for i in range(3))
-            self.write(k, leaf, value)
-
-            @pl.when(leaf > 0)
-            def _() -> None:
-                t["child"][b, parent, action] = leaf
-                t["parent"][b, leaf] = parent
-                t["action"][b, leaf] = action
-                t["reward"][b, leaf] = reward
-                t["discount"][b, leaf] = discount
-
+            self.write(k, leaf)
+            t["child"][b, parent, action] = leaf
+            t["parent"][b, leaf] = parent
+            t["action"][b, leaf] = action
+            t["reward"][b, leaf] = reward
+            t["discount"][b, leaf] = discount
             length = self.backup(leaf, parent, action, value, reward, discount)
             if self.build.kept:
                 self.keep_choices(length)
 
-    def write(self, k: Array, leaf: Array, value: Array) -> None:
-        b, t, lanes = self.b, self.t, self.lanes
-        logits = plt.load(self.answer.at[k, b, lanes])
+        self.when(leaf < self.build.nodes, made)
+
+    def write(self, k: Array, leaf: Array) -> None:
+        """Makes a node of what the model said of the k-th leaf."""
+        b, t = self.b, self.t
+        value = self.answer[k, b, jnp.int32(self.build.width)]
+        native = self.build.how == "native"
+        logits = self.rows(self.answer, k, b)
+        if native:
+            logits = logits[: self.build.width]
         zeros = jnp.zeros(self.build.width, jnp.int32)
         rows = {
             "logits": logits,
@@ -177,7 +211,10 @@ class Game:
             # Nothing is under way below a leaf, not even below one met twice in a lot.
             rows["pending"] = zeros
         for name, row in rows.items():
-            plt.store(t[name].at[b, leaf, lanes], row)
+            if native:
+                t[name][b, leaf] = row
+            else:
+                plt.store(t[name].at[b, leaf, self.lanes], row)
         if self.build.kept:
             t["code"][b, leaf] = leaf * 0 + UNDECIDED
         t["raw_value"][b, leaf] = value
@@ -199,13 +236,17 @@ class Game:
         def going(state: tuple[Array, ...]) -> Array:
             return state[0] > 0
 
+        def at(node: Array, *names: str) -> tuple[Array, ...]:
+            return tuple(t[name][b, node] for name in names)
+
         def up(state: tuple[Array, ...]) -> tuple[Array, ...]:
-            _, parent, action, reward, discount, gain, mean, low, high, depth = state
+            # What `parent` knew came with the last step: XLA would copy an array that
+            # is read and written in one.
+            _, parent, action, reward, discount, before, old, gain, mean, low, high, depth = state
             gain = reward + discount * gain
             edge = reward + discount * mean
-            before = t["count"][b, parent]
             number = before.astype(jnp.float32)
-            mean = (t["value"][b, parent] * number + gain) / (number + 1.0)
+            mean = (old * number + gain) / (number + 1.0)
             t["visits"][b, parent, action] = t["visits"][b, parent, action] + 1
             t["q"][b, parent, action] = edge
             t["value"][b, parent] = mean
@@ -214,40 +255,45 @@ class Game:
                 t["pending"][b, parent, action] = t["pending"][b, parent, action] - 1
             if self.build.kept:
                 t["trail"][b, depth] = parent
-            edge_of = (t[x][b, parent] for x in ("parent", "action", "reward", "discount"))
             low, high = jnp.minimum(low, edge), jnp.maximum(high, edge)
-            return parent, *edge_of, gain, mean, low, high, depth + 1
+            above, *edge_of = at(parent, "parent", "action", "reward", "discount")
+            known = at(above, "count", "value")
+            return parent, above, *edge_of, *known, gain, mean, low, high, depth + 1
 
         state: tuple[Any, ...] = (
             leaf, parent, action, reward, discount,
-            value, value, t["q_min"][b], t["q_max"][b], jnp.int32(0),
+            *at(parent, "count", "value"), value, value, t["q_min"][b], t["q_max"][b], jnp.int32(0),
         )  # fmt: skip
         state = jax.lax.while_loop(going, up, state)
-        t["q_min"][b], t["q_max"][b] = state[7], state[8]
-        return state[9]
+        t["q_min"][b], t["q_max"][b] = state[9], state[10]
+        return state[11]
 
     def keep_choices(self, length: Array) -> None:
-        """Makes and keeps the next choice of every node of the trail."""
+        """Makes and keeps the next choice of every node of the trail below the root."""
         b, t, chunk = self.b, self.t, self.build.chunk
         self.settle()
 
         def some(i: Array, carry: Array) -> Array:
-            # The last of the trail is the root, which has a rule of its own.
-            index = i * chunk + jnp.arange(chunk, dtype=jnp.int32)
+            index = i
+            if chunk > 1:
+                index = i * chunk + jnp.arange(chunk, dtype=jnp.int32)
             there = index < length - 1
-            node = plt.load(t["trail"].at[b, jnp.where(there, index, 0)])
+            node = self.words(t["trail"], b, jnp.where(there, index, 0))
             self.keep(node, self.choice(node), jnp.where(there, node, self.build.nodes))
             return carry
 
+        # The last of the trail is the root, which is asked when a walk begins.
         jax.lax.fori_loop(0, (length + chunk - 2) // chunk, some, jnp.int32(0))
-        self.keep(jnp.int32(0), self.root_choice(), jnp.int32(0))
 
     def keep(self, node: Array, choice: Array, slot: Array) -> None:
         """Stores a choice and the node behind it as one word."""
         b, t = self.b, self.t
-        child = plt.load(t["child"].at[b, node, jnp.maximum(choice, 0)])
+        child = self.words(t["child"], b, node, jnp.maximum(choice, 0))
         code = jnp.where(choice < 0, -1, choice * (self.build.nodes + 1) + child + 1)
-        plt.store(t["code"].at[b, slot], code)
+        if slot.ndim:
+            plt.store(t["code"].at[b, slot], code)
+        else:
+            t["code"][b, slot] = code
 
     # -- walking ---------------------------------------------------------
 
@@ -262,10 +308,7 @@ class Game:
         for ref, x in zip(self.path, (parent, action, jnp.where(active, leaf, nodes)), strict=True):
             ref[k, b] = x
         if self.build.leaves > 1:
-
-            @pl.when(active)
-            def _() -> None:
-                self.reserve(parent, action, leaf)
+            self.when(active, lambda: self.reserve(parent, action, leaf))
 
     def descend_kept(self) -> tuple[Array, Array, Array]:
         b, base, code = self.b, self.build.nodes + 1, self.t["code"]
@@ -279,10 +322,9 @@ class Game:
             child = here % base - 1
             return node, here // base, child, code[b, jnp.maximum(child, 0)], depth + 1
 
-        here = code[b, jnp.int32(0)]
-        none = here < 0
-        action = jnp.where(none, -1, here // base)
-        child = jnp.where(none, UNVISITED, here % base - 1)
+        action = self.root_choice()
+        child = self.t["child"][b, jnp.int32(0), jnp.maximum(action, 0)]
+        child = jnp.where(action < 0, UNVISITED, child)
         below = code[b, jnp.maximum(child, 0)]
         state: tuple[Any, ...] = (jnp.int32(0), action, child, below, jnp.int32(1))
         state = jax.lax.while_loop(going, down, state)

@@ -1,7 +1,8 @@
 """What an algorithm is: five small pure functions and nothing else."""
 
+import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -48,11 +49,40 @@ LOWEST = float(jnp.finfo(jnp.float32).min)
 TINY = float(jnp.finfo(jnp.float32).tiny)
 
 
+_plainly = [False]
+
+
+@contextlib.contextmanager
+def plain_extremes() -> Iterator[None]:
+    """While a native function is traced: the CPU takes extremes by comparing alone."""
+    before, _plainly[0] = _plainly[0], True
+    try:
+        yield
+    finally:
+        _plainly[0] = before
+
+
+def greatest(row: Array) -> Array:
+    """The greatest along the last axis, which is kept with length 1. No NaN allowed."""
+    if not _plainly[0]:
+        return jnp.max(row, axis=-1, keepdims=True)
+    # XLA's own carries NaN along, which keeps the CPU from doing several lanes at once.
+    least = -jnp.inf if jnp.issubdtype(row.dtype, jnp.floating) else jnp.iinfo(row.dtype).min
+    start = jnp.asarray(least, row.dtype)
+    above = jax.lax.reduce(row, start, lambda a, b: jnp.where(a > b, a, b), (row.ndim - 1,))
+    return above[..., None]
+
+
+def least(row: Array) -> Array:
+    """The least along the last axis, which is kept with length 1. No NaN allowed."""
+    return -greatest(-row)
+
+
 def top_logit(logits: Array) -> Array:
     """The greatest logit, finite even when every action is illegal. Shape []."""
     # Finite floor, not -inf: a finished game may have no legal move, and
     # -inf - -inf is NaN.
-    return jnp.maximum(jnp.max(logits, axis=-1, keepdims=True), LOWEST)
+    return jnp.maximum(greatest(logits), LOWEST)
 
 
 def softmax(logits: Array) -> Array:
@@ -64,10 +94,10 @@ def softmax(logits: Array) -> Array:
 def best(scores: Array) -> Array:
     """Index of the first greatest score along the last axis."""
     # Two plain reductions: XLA's argmax on the CPU costs three times as much.
-    top = jnp.max(scores, axis=-1, keepdims=True)
+    top = greatest(scores)
     lanes = jax.lax.broadcasted_iota(jnp.int32, scores.shape, scores.ndim - 1)
     last = scores.shape[-1] - 1
-    return jnp.min(jnp.where(scores == top, lanes, last), axis=-1)
+    return least(jnp.where(scores == top, lanes, last))[..., 0]
 
 
 def gumbel_of(uniform: Array) -> Array:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import jax.numpy as jnp
 
 from halfmove.core.types import Array, NodeStats
+from halfmove.search.rule import greatest, least
 
 Scaling = Callable[[NodeStats, Array, Array | None], Array]
 Normalise = str | tuple[float, float] | None
@@ -18,8 +19,8 @@ def siblings(*, epsilon: float = 1e-8) -> Scaling:
     """By the least and the greatest of the node's own values."""
 
     def scaled(stats: NodeStats, row: Array, anchor: Array | None) -> Array:
-        low = jnp.min(jnp.where(stats.legal, row, jnp.inf))
-        high = jnp.max(jnp.where(stats.legal, row, -jnp.inf))
+        low = least(jnp.where(stats.legal, row, jnp.inf))
+        high = greatest(jnp.where(stats.legal, row, -jnp.inf))
         if anchor is not None:
             low, high = jnp.minimum(low, anchor), jnp.maximum(high, anchor)
         # Selected before the division: an illegal lane may hold anything.

@@ -19,8 +19,10 @@ class TreeSearch:
     """A planner: `rule` on a tree. Call it on a position, inside `jit` or not.
 
     `leaves` of one tree go into one model call, with virtual losses; 1 is
-    exact. `tree=True` keeps the tree in the plan. `engine` is "xla", "kernel"
-    (Pallas; interpreted where there is no GPU) or "auto".
+    exact. `tree=True` keeps the tree in the plan. `engine` is "kernel" (one
+    compiled program: Pallas on a GPU, native code on a CPU), "xla" (plain
+    operations, for every device and rule), "auto" (the first that can), or
+    "interpreter" (the GPU's program, slowly, anywhere: to try a rule).
     """
 
     rule: Rule
@@ -59,6 +61,8 @@ def _plan(search: TreeSearch, model: Model, key: Array, params: Any, timestep: A
     root_key, noise_key, seed_key, search_key, act_key = jax.random.split(key, 5)
     rule = search.rule
     node, prediction = model.root(params, root_key, timestep)
+    # A plan is a target, not a function to differentiate: its loops have no gradient.
+    prediction = jax.lax.stop_gradient(prediction)
     logits = checked_logits(prediction)
     games, actions = logits.shape
 
@@ -81,7 +85,7 @@ def _plan(search: TreeSearch, model: Model, key: Array, params: Any, timestep: A
         value, reward, discount = (
             x.astype(jnp.float32) for x in (prediction.value, edge.reward, edge.discount)
         )
-        return node, Leaf(below, value, reward, discount)
+        return node, jax.lax.stop_gradient(Leaf(below, value, reward, discount))
 
     tree = engine.search(
         search_key, rule, searched, prediction.value.astype(jnp.float32), node, noise, step,

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 
 from halfmove.core.types import Array, NodeStats, RootNoise
 from halfmove.search.improve import Advantage
-from halfmove.search.rule import TINY, Improve, Select, gumbel_of, top_logit
+from halfmove.search.rule import TINY, Improve, Select, greatest, gumbel_of, top_logit
 from halfmove.search.scaling import Scaling
 
 # Count of a node [] -> the multiplier of the exploration term [].
@@ -46,7 +46,7 @@ def by_lot(select: Select) -> Select:
     def scores(stats: NodeStats, noise: RootNoise) -> Array:
         allowed = stats.legal & (noise.row > -jnp.inf)
         score = jnp.where(allowed, select(stats, noise), -jnp.inf)
-        return jnp.where(allowed & (score == jnp.max(score)), stats.random, -1.0)
+        return jnp.where(allowed & (score == greatest(score)), stats.random, -1.0)
 
     return scores
 

@@ -1,7 +1,7 @@
 """The search tree: what is known of every node, and what a rule sees of it.
 
 search/walk.py goes down a tree and search/grow.py backs values up, with plain
-XLA on any backend; search/kernels.py does both on a GPU.
+XLA on any backend; search/kernels.py does both as one program.
 """
 
 from typing import Any
@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from halfmove.core.types import Array, NodeStats, RootNoise, pytree
-from halfmove.search.rule import softmax
+from halfmove.search.rule import least, softmax
 
 UNVISITED = -1
 LEVELS = 2  # of a path that are backed up at once
@@ -96,7 +96,7 @@ def with_pending(visits: Array, q: Array, pending: Array, value: Array) -> tuple
 
     Rows [..., A], `value` [..., 1] of the node.
     """
-    worst = jnp.min(jnp.where(visits > 0, q, value), axis=-1, keepdims=True)
+    worst = least(jnp.where(visits > 0, q, value))
     total = visits + pending
     known = q * visits.astype(jnp.float32) + worst * pending.astype(jnp.float32)
     return total, jnp.where(pending > 0, known / jnp.maximum(total, 1).astype(jnp.float32), q)
@@ -133,22 +133,9 @@ def empty(logits: Array, value: Array, node: Any, nodes: int, *, pending: bool) 
     )
 
 
-@pytree
-class Trail:
-    """The nodes below the root whose statistics changed since their rule was asked."""
-
-    game: Array  # [M] i32
-    node: Array  # [M] i32
-    length: Array  # [] i32, how many of the M are in use
-
-
-def stats_of(tree: Tree, node: Array, seed: Array, games: Array | None = None) -> NodeStats:
-    """Statistics of one node a game, or of any nodes of any games. node [B]."""
-    low, high = tree.q_min, tree.q_max
-    if games is None:
-        games = jnp.arange(node.shape[0])
-    else:
-        seed, low, high = seed[games], low[games], high[games]
+def stats_of(tree: Tree, node: Array, seed: Array) -> NodeStats:
+    """Statistics of one node a game. node [B]."""
+    games = jnp.arange(node.shape[0])
     visits, q = tree.visits[games, node], tree.q[games, node]
     count = tree.count[games, node]
     if tree.pending is not None:
@@ -164,8 +151,8 @@ def stats_of(tree: Tree, node: Array, seed: Array, games: Array | None = None) -
         count=count,
         value=tree.value[games, node],
         raw_value=tree.raw_value[games, node],
-        q_min=low,
-        q_max=high,
+        q_min=tree.q_min,
+        q_max=tree.q_max,
         random=random_row(seed[:, None], node[:, None], count[:, None], lanes[None]),
     )
 

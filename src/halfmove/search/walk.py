@@ -2,45 +2,22 @@
 
 The loop carries a few [B] vectors and reads the tree from outside: a loop
 under `vmap` that carried it would copy it at every step.
-
-A rule that sees only its own node is asked as soon as the node has changed,
-for the nodes of all paths in one go, and what it chose is kept: the walk then
-follows pointers. Other rules are asked on the way down.
 """
 
 import jax
 import jax.numpy as jnp
 
-from halfmove.core.types import Array, NodeStats, RootNoise, pytree
+from halfmove.core.types import Array, NodeStats, RootNoise
 from halfmove.search.rule import Rule, Select, best
 from halfmove.search.tree import (
     LEVELS,
     UNVISITED,
     Descent,
     Noise,
-    Trail,
     Tree,
     root_noise,
     stats_of,
 )
-
-
-@pytree
-class Choices:
-    """What the rule would do next at every node below the root."""
-
-    action: Array  # [B, N] i32; -1 where no action is legal
-    child: Array  # [B, N] i32, the node behind that action
-    trail: Trail  # where it must be asked again
-
-
-def choices(shape: tuple[int, ...], max_depth: int | Array) -> Choices:
-    """Room for the choices of every node, for trees of this shape [B, N]."""
-    games, nodes = shape
-    room = games * (_edges(nodes, max_depth) + 1)
-    empty = jnp.full((games, nodes), UNVISITED, jnp.int32)
-    unused = jnp.zeros(room, jnp.int32)
-    return Choices(empty, empty, Trail(unused, unused, jnp.int32(0)))
 
 
 def _edges(nodes: int, max_depth: int | Array) -> int:
@@ -48,61 +25,22 @@ def _edges(nodes: int, max_depth: int | Array) -> int:
     return min(max_depth, nodes) if isinstance(max_depth, int) else nodes
 
 
-def choose(
-    select: Select, tree: Tree, node: Array, seed: Array, games: Array | None = None
-) -> tuple[Array, Array]:
+def choose(select: Select, tree: Tree, node: Array, seed: Array) -> tuple[Array, Array]:
     """(action, child behind it) of nodes below the root; (-1, UNVISITED) where none is legal."""
-    stats = stats_of(tree, node, seed, games)
+    stats = stats_of(tree, node, seed)
     away = RootNoise(row=jnp.zeros(tree.logits.shape[-1]), want=jnp.int32(0))
     scores = jax.vmap(select, in_axes=(0, None))(stats, away)
     scores = jnp.where(stats.legal, scores, -jnp.inf)
     playable = jnp.max(scores, axis=-1) > -jnp.inf
     action = jnp.where(playable, best(scores), -1)
-    games = jnp.arange(node.shape[0]) if games is None else games
-    child = tree.child[games, node, jnp.maximum(action, 0)]
+    child = tree.child[jnp.arange(node.shape[0]), node, jnp.maximum(action, 0)]
     return action, jnp.where(playable, child, UNVISITED)
 
 
-def decide(kept: Choices, tree: Tree, noise: Noise, rule: Rule) -> Choices:
-    """Asks the rule at every node of the trail and starts a new one."""
-    games, nodes = tree.count.shape
-    # About as many as one turn changes, in few enough lots to keep every core at work.
-    lot = min(4 * games, max(16, 2**15 // tree.logits.shape[-1]))
-    trail = kept.trail
-
-    def some(state: tuple[Array, ...]) -> tuple[Array, ...]:
-        start, actions, children = state
-        index = start + jnp.arange(lot)
-        there = index < trail.length
-        index = jnp.minimum(index, trail.node.shape[0] - 1)
-        game = jnp.where(there, trail.game[index], 0)
-        node = jnp.where(there, trail.node[index], 0)
-        action, child = choose(rule.select, tree, node, noise.seed, game)
-        to = jnp.where(there, node, nodes)
-        return start + lot, actions.at[game, to].set(action), children.at[game, to].set(child)
-
-    state: tuple[Array, ...] = (jnp.int32(0), kept.action, kept.child)
-    state = jax.lax.while_loop(lambda s: s[0] < trail.length, some, state)
-    _, action, child = state
-    return Choices(action, child, Trail(trail.game, trail.node, jnp.int32(0)))
-
-
-def walk(
-    tree: Tree,
-    noise: Noise,
-    rule: Rule,
-    fresh: Array,
-    max_depth: int | Array,
-    kept: Choices | None = None,
-) -> Descent:
+def walk(tree: Tree, noise: Noise, rule: Rule, fresh: Array, max_depth: int | Array) -> Descent:
     """From the root to the first edge that leads nowhere yet. `fresh` names its node."""
     games, nodes = tree.count.shape
     every = jnp.arange(games)
-
-    def ask(node: Array) -> tuple[Array, Array]:
-        if kept is None:
-            return choose(rule.select, tree, node, noise.seed)
-        return kept.action[every, node], kept.child[every, node]
 
     def there(child: Array) -> Array:
         if tree.pending is None:
@@ -113,7 +51,7 @@ def walk(
     def step(state: tuple[Array, ...]) -> tuple[Array, ...]:
         node, action, child, going, depth, length, steps = state
         steps = steps.at[depth - 1].set(child)
-        below, behind = ask(jnp.maximum(child, 0))
+        below, behind = choose(rule.select, tree, jnp.maximum(child, 0), noise.seed)
         # A node without legal actions is a leaf that is evaluated again.
         going = going & (below >= 0)
         node = jnp.where(going, child, node)
