@@ -238,7 +238,8 @@ def _castling(
 def _riders(board: Board, side: Squares) -> Squares:
     """[8]: the pieces of one side that slide in each direction."""
     rooks, bishops, queens = (side & board.of(piece) for piece in (ROOK, BISHOP, QUEEN))
-    return queens | rooks.where(STRAIGHT) | bishops.where(~STRAIGHT)
+    straight = jnp.asarray(STRAIGHT)
+    return queens | rooks.where(straight) | bishops.where(~straight)
 
 
 def _at(sets: dict[int, Squares]) -> Squares:

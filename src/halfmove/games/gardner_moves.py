@@ -89,7 +89,7 @@ class Moves:
 
 def of(board: Array, piece: int) -> Array:
     """[] u32, the squares with such a piece. `board`: [4] u32, theirs, then the bits of a kind."""
-    found = FULL
+    found = jnp.asarray(FULL)
     for bit in range(3):
         plane = board[1 + bit]
         found = found & (plane if piece >> bit & 1 else ~plane)
@@ -136,8 +136,8 @@ def moves(board: Array) -> Moves:
 def _threat(board: Array, mine: Array, king: Array, empty: Array) -> tuple[Array, Array, Array]:
     """Pieces that give check, squares that answer it (all if none), pinned pieces by line [8]."""
     riders = _riders(board, board[0])
-    walk, beyond = king, ZERO
-    seen, behind = ZERO, ZERO
+    zero = jnp.asarray(ZERO)
+    walk, beyond, seen, behind = king, zero, zero, zero
     for _ in range(SIZE - 1):
         reached, further = ONWARD(walk), ONWARD(beyond)
         seen, behind = seen | reached, behind | further
@@ -158,7 +158,7 @@ def _lines(board: Array, mine: Array, king: Array, block: Array) -> tuple[list[A
     theirs, empty = board[0], FULL & ~occupied(board)
     goal = jnp.stack([_at({}) | (~mine & block), _riders(board, theirs)])
     open_ = jnp.stack([empty, empty | king])[:, None]
-    between, hits = FULL, []
+    between, hits = jnp.asarray(FULL), []
     for _ in range(SIZE - 1):
         goal, open_ = BACK(goal), BACK(open_)
         hits.append(between & goal)

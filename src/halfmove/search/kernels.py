@@ -18,7 +18,7 @@ from jax.experimental.pallas import triton as plt
 from halfmove.core.native import native
 from halfmove.core.types import Array
 from halfmove.search.program import GAMES, NODES, ROWS, Build, program
-from halfmove.search.rule import Rule, local, plain_extremes
+from halfmove.search.rule import Rule, inside, local
 from halfmove.search.tree import UNVISITED, Leaf, Noise, Path, Tree
 
 
@@ -136,7 +136,8 @@ def turn(
     answer = jnp.concatenate([logits, scalars], axis=-1)
     inputs = [*same, jnp.reshape(number, (1,)).astype(jnp.int32), answer]
     run = _native if build.how == "native" else _programs
-    out = run(functools.partial(program, build, parts), build, games, inputs, kept)
+    with inside(build.how):
+        out = run(functools.partial(program, build, parts), build, games, inputs, kept)
     return dict(zip(build.names, out[:-3], strict=True)), Path(*out[-3:])
 
 
@@ -179,8 +180,7 @@ def _native(
 
         return pl.run_state(run)(kept)
 
-    with plain_extremes():
-        return native(body, inputs, kept)
+    return native(body, inputs, kept)
 
 
 def finished(build: Build, state: dict[str, Array], actions: int, node: Any) -> Tree:

@@ -240,9 +240,10 @@ class Game:
             return tuple(t[name][b, node] for name in names)
 
         def up(state: tuple[Array, ...]) -> tuple[Array, ...]:
-            # What `parent` knew came with the last step: XLA would copy an array that
-            # is read and written in one.
-            _, parent, action, reward, discount, before, old, gain, mean, low, high, depth = state
+            _, parent, action, reward, discount, gain, mean, low, high, depth, *known = state
+            # Every load of a level first: on a GPU they then wait together.
+            above = at(parent, "parent", "action", "reward", "discount")
+            before, old = known or at(parent, "count", "value")
             gain = reward + discount * gain
             edge = reward + discount * mean
             number = before.astype(jnp.float32)
@@ -256,17 +257,20 @@ class Game:
             if self.build.kept:
                 t["trail"][b, depth] = parent
             low, high = jnp.minimum(low, edge), jnp.maximum(high, edge)
-            above, *edge_of = at(parent, "parent", "action", "reward", "discount")
-            known = at(above, "count", "value")
-            return parent, above, *edge_of, *known, gain, mean, low, high, depth + 1
+            return parent, *above, gain, mean, low, high, depth + 1, *ahead(above[0])
+
+        def ahead(node: Array) -> tuple[Array, ...]:
+            # XLA would copy an array that one step both reads and writes: what a node
+            # knew is read at the end of the step before.
+            return at(node, "count", "value") if self.build.how == "native" else ()
 
         state: tuple[Any, ...] = (
             leaf, parent, action, reward, discount,
-            *at(parent, "count", "value"), value, value, t["q_min"][b], t["q_max"][b], jnp.int32(0),
+            value, value, t["q_min"][b], t["q_max"][b], jnp.int32(0), *ahead(parent),
         )  # fmt: skip
         state = jax.lax.while_loop(going, up, state)
-        t["q_min"][b], t["q_max"][b] = state[9], state[10]
-        return state[11]
+        t["q_min"][b], t["q_max"][b] = state[7], state[8]
+        return state[9]
 
     def keep_choices(self, length: Array) -> None:
         """Makes and keeps the next choice of every node of the trail below the root."""

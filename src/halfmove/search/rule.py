@@ -1,6 +1,7 @@
 """What an algorithm is: five small pure functions and nothing else."""
 
 import contextlib
+import contextvars
 import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -49,26 +50,26 @@ LOWEST = float(jnp.finfo(jnp.float32).min)
 TINY = float(jnp.finfo(jnp.float32).tiny)
 
 
-_plainly = [False]
+_tracing: contextvars.ContextVar[str] = contextvars.ContextVar("tracing", default="")
 
 
 @contextlib.contextmanager
-def plain_extremes() -> Iterator[None]:
-    """While a native function is traced: the CPU takes extremes by comparing alone."""
-    before, _plainly[0] = _plainly[0], True
+def inside(how: str) -> Iterator[None]:
+    """While a program is traced, says which: "triton", "interpreter" or "native"."""
+    token = _tracing.set(how)
     try:
         yield
     finally:
-        _plainly[0] = before
+        _tracing.reset(token)
 
 
 def greatest(row: Array) -> Array:
     """The greatest along the last axis, which is kept with length 1. No NaN allowed."""
-    if not _plainly[0]:
+    if _tracing.get() != "native":
         return jnp.max(row, axis=-1, keepdims=True)
     # XLA's own carries NaN along, which keeps the CPU from doing several lanes at once.
-    least = -jnp.inf if jnp.issubdtype(row.dtype, jnp.floating) else jnp.iinfo(row.dtype).min
-    start = jnp.asarray(least, row.dtype)
+    floor = -jnp.inf if jnp.issubdtype(row.dtype, jnp.floating) else jnp.iinfo(row.dtype).min
+    start = jnp.asarray(floor, row.dtype)
     above = jax.lax.reduce(row, start, lambda a, b: jnp.where(a > b, a, b), (row.ndim - 1,))
     return above[..., None]
 
@@ -93,11 +94,18 @@ def softmax(logits: Array) -> Array:
 
 def best(scores: Array) -> Array:
     """Index of the first greatest score along the last axis."""
-    # Two plain reductions: XLA's argmax on the CPU costs three times as much.
+    if not _tracing.get():
+        return jnp.argmax(scores, axis=-1).astype(jnp.int32)
+    # Inside a program two plain reductions cost much less than argmax.
     top = greatest(scores)
     lanes = jax.lax.broadcasted_iota(jnp.int32, scores.shape, scores.ndim - 1)
-    last = scores.shape[-1] - 1
-    return least(jnp.where(scores == top, lanes, last))[..., 0]
+    last = scores.shape[-1]
+    first = least(jnp.where(scores == top, lanes, last))
+    if _tracing.get() != "triton":
+        # XLA may compute the scores anew for the comparison and round otherwise.
+        close = top - 1e-6 * jnp.maximum(jnp.abs(top), 1.0)
+        first = jnp.where(first < last, first, least(jnp.where(scores >= close, lanes, last)))
+    return jnp.minimum(first, last - 1)[..., 0]
 
 
 def gumbel_of(uniform: Array) -> Array:

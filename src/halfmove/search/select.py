@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 
+import jax
 import jax.numpy as jnp
 
 from halfmove.core.types import Array, NodeStats, RootNoise
 from halfmove.search.improve import Advantage
-from halfmove.search.rule import TINY, Improve, Select, greatest, gumbel_of, top_logit
+from halfmove.search.rule import TINY, Improve, Select, best, greatest, gumbel_of, top_logit
 from halfmove.search.scaling import Scaling
 
 # Count of a node [] -> the multiplier of the exploration term [].
@@ -46,7 +47,10 @@ def by_lot(select: Select) -> Select:
     def scores(stats: NodeStats, noise: RootNoise) -> Array:
         allowed = stats.legal & (noise.row > -jnp.inf)
         score = jnp.where(allowed, select(stats, noise), -jnp.inf)
-        return jnp.where(allowed & (score == greatest(score)), stats.random, -1.0)
+        # Two computations of one score may differ in the last digit: one is best for sure.
+        lanes = jax.lax.broadcasted_iota(jnp.int32, score.shape, score.ndim - 1)
+        top = (score == greatest(score)) | (lanes == best(score))
+        return jnp.where(allowed & top, stats.random, -1.0)
 
     return scores
 
