@@ -8,7 +8,7 @@ from halfmove.envs import human_normalised, names, scores
 TABLE_1 = {"apex": (434.1, 1695.6), "r2d2": (1920.6, 4024.9), "muzero": (2041.1, 4999.2)}
 # The rows "# best" under tables S1 and S2.
 BEST = {
-    "noop": {"random": 0, "human": 5, "simple": 0, "apex": 5, "r2d2": 13, "muzero": 37},
+    "noop": {"random": 0, "human": 5, "apex": 5, "r2d2": 13, "muzero": 37},
     "human": {"random": 0, "human": 6, "apex": 5, "muzero": 46},
 }
 
@@ -46,18 +46,11 @@ def test_best_agents_are_counted_as_printed(start):
     assert best == BEST[start]
 
 
-def test_simple_played_36_games_and_lost_all_to_muzero():
-    simple, muzero = scores.reference("simple"), scores.reference("muzero")
-    assert len(simple) == 36
-    assert all(score < muzero[game] for game, score in simple.items())
-
-
 def test_a_few_scores_as_the_document_prints_them():
     assert human_normalised("alien", 227.75) == 0
     assert human_normalised("alien", 7127.80) == 1
     assert human_normalised("atari:pong", 21.0) == pytest.approx((21 + 20.71) / (14.59 + 20.71))
     assert scores.reference("r2d2")["montezuma_revenge"] == 2061.3
-    assert scores.reference("simple")["yars_revenge"] == 5664.3
     assert scores.reference("apex", "human")["video_pinball"] == 873989
     assert names() == tuple(f"atari:{game}" for game in scores.games())
 

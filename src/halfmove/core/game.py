@@ -50,7 +50,7 @@ class Game(abc.ABC):
 
     @abc.abstractmethod
     def to_play(self, state: State) -> Array:
-        """[] i32, the player who moves next (0 moves first)."""
+        """[] i32, the player who moves next. 0 begins, unless a handicap says otherwise."""
 
     @abc.abstractmethod
     def reward(self, state: State) -> Array:

@@ -2,9 +2,7 @@
 
 Tables S1 (`start="noop"`: up to 30 random no-ops) and S2 (`start="human"`: positions of
 human play) of the MuZero document: 57 games, scores of a random player, people and agents.
-SimPLe played 36 of them; the extracted text does not keep which. Its 36 numbers stand here, in
-their order, at the games that Kaiser et al. (2019) list: the one column that the percentages,
-means and counts printed in the document cannot check.
+SimPLe's column is left out: it played 36 games, and the extracted text does not keep which.
 """
 
 import csv

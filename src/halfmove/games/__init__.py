@@ -4,6 +4,7 @@ A file of this folder adds its games by a table `GAMES` of names and classes.
 Somebody else's game needs no registration: `make("package.module:Class")`.
 """
 
+import dataclasses
 import difflib
 import functools
 import importlib
@@ -41,7 +42,7 @@ def make(name: str, **options: Any) -> Game:
         near = difflib.get_close_matches(name, names(), 1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise ValueError(f"unknown game {name!r}{hint} There are: {', '.join(names())}")
-    known = getattr(kind, "__dataclass_fields__", {})
+    known = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]
     for option in options:
         if option not in known:
             has = f"its options are {', '.join(known)}" if known else "it has no options"
@@ -55,6 +56,8 @@ def _theirs(path: str) -> type[Game]:
         kind = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError) as error:
         raise ValueError(f"no game at {path!r} (package.module:Class): {error}") from error
+    if not (isinstance(kind, type) and issubclass(kind, Game) and dataclasses.is_dataclass(kind)):
+        raise ValueError(f"{path!r} is no game: a game is a frozen dataclass derived from Game")
     return kind
 
 
@@ -64,7 +67,12 @@ def play(game: Game, state: State, action: int | str, key: Any = None) -> State:
     legal = jax.device_get(game.legal(state))
     if not (0 <= number < game.actions and legal[number]):
         raise ValueError(f"{action!r} is not legal here{_instead(game, state, legal)}")
-    return game.step(jax.random.key(0) if key is None else key, state, jnp.int32(number))
+    return _step(game, jax.random.key(0) if key is None else key, state, jnp.int32(number))
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _step(game: Game, key: Any, state: State, action: Any) -> State:
+    return game.step(key, state, action)
 
 
 def _instead(game: Game, state: State, legal: Any) -> str:

@@ -75,7 +75,7 @@ class Bits:
 
 
 def divided(number: Array, by: int) -> tuple[Array, Array]:
-    """Quotient and remainder of numbers that are not negative; `//` does not lower to Triton."""
+    """Quotient and remainder of numbers that are not negative, rounded as Triton rounds."""
     divisor = jnp.full_like(number, by)
     return jax.lax.div(number, divisor), jax.lax.rem(number, divisor)
 
