@@ -50,13 +50,16 @@ def make(name: str, **options: Any) -> Game:
     return kind(**options)
 
 
+_FIELDS = "__dataclass_fields__"
+
+
 def _theirs(path: str) -> type[Game]:
     module, _, attribute = path.partition(":")
     try:
         kind = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError) as error:
         raise ValueError(f"no game at {path!r} (package.module:Class): {error}") from error
-    if not (isinstance(kind, type) and issubclass(kind, Game) and dataclasses.is_dataclass(kind)):
+    if not (isinstance(kind, type) and issubclass(kind, Game) and hasattr(kind, _FIELDS)):
         raise ValueError(f"{path!r} is no game: a game is a frozen dataclass derived from Game")
     return kind
 
