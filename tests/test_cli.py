@@ -119,7 +119,7 @@ def test_an_unknown_game_is_named_with_the_nearest(capsys, command):
     assert cli.main([command, "tic_tac_to"]) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert "unknown game 'tic_tac_to'; did you mean 'tic_tac_toe'?" in err
+    assert "unknown game 'tic_tac_to' (did you mean 'tic_tac_toe'?)" in err
     assert cli.main([command, "no.such:Game"]) == 2
     assert "no game at 'no.such:Game'" in capsys.readouterr().err
 

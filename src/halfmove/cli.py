@@ -111,7 +111,8 @@ def _planners(options: argparse.Namespace) -> int:
     for name in names:
         text = inspect.getdoc(planners.PLANNERS[name]) or ""
         print(name)
-        print(textwrap.indent(text if options.name else text.partition("\n")[0], "    "))
+        first = textwrap.fill(" ".join(text.partition("\n\n")[0].split()), width - 4)
+        print(textwrap.indent(text if options.name else first, "    "))
         own = planners.options_of(name)
         shared = {option: own.pop(option) for option in planners.SHARED}
         print(_settings(own, width) + "\n")
@@ -150,7 +151,8 @@ def _games(options: argparse.Namespace) -> int:
     for number, (name, game) in enumerate(found.items()):
         text = inspect.getdoc(type(game)) or ""
         print(("\n" if number else "") + name)
-        print(textwrap.indent(text if options.name else text.partition("\n")[0], "    "))
+        first = textwrap.fill(" ".join(text.partition("\n\n")[0].split()), width - 4)
+        print(textwrap.indent(text if options.name else first, "    "))
         if dataclasses.is_dataclass(game) and (fields := dataclasses.fields(game)):
             print(_settings({field.name: getattr(game, field.name) for field in fields}, width))
         if options.name:

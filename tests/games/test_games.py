@@ -18,7 +18,7 @@ def test_every_game_is_found():
 
 
 @pytest.mark.parametrize(("name", "options", "message"), [
-    ("goo", {}, "unknown game 'goo'; did you mean 'go'"),
+    ("goo", {}, r"unknown game 'goo' \(did you mean 'go'\?\); there are 2048, "),
     ("tic_tac_toe", {"size": 4}, "has no option 'size'; it has no options"),
     ("hex", {"sise": 4}, "has no option 'sise'; its options are size, swap"),
     ("go", {"size": 1}, "2"),

@@ -40,8 +40,8 @@ def make(name: str, **options: Any) -> Game:
         kind = _classes()[name]
     else:
         near = difflib.get_close_matches(name, names(), 1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"unknown game {name!r}{hint} There are: {', '.join(names())}")
+        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        raise ValueError(f"unknown game {name!r}{hint}; there are {', '.join(names())}")
     known = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]
     for option in options:
         if option not in known:
