@@ -1,6 +1,5 @@
 """On a GPU the policies run in the kernels: they must lower to Triton anywhere."""
 
-import dataclasses
 import functools
 
 import jax
@@ -8,7 +7,7 @@ import jax.numpy as jnp
 import pytest
 
 import halfmove.compat.mctx as mctx
-from halfmove.search import engine, kernels
+from halfmove.search import engine
 
 GAMES, ACTIONS, OUTCOMES = 3, 5, 4
 
@@ -58,11 +57,7 @@ POLICIES = {
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_every_policy_lowers_to_triton(name, monkeypatch):
-    prepare = kernels.prepare
     monkeypatch.setattr(engine.jax, "default_backend", lambda: "gpu")
-    monkeypatch.setattr(
-        kernels, "prepare", lambda *a: dataclasses.replace(prepare(*a), interpret=False)
-    )
     run = jax.jit(lambda key: POLICIES[name](key).action)
     lowered = run.trace(jax.random.key(0)).lower(lowering_platforms=("cuda",))
     assert "triton" in lowered.as_text()
