@@ -19,7 +19,6 @@ FOUR = 0.1  # the share of new tiles that are a 4
 _CELLS = np.arange(16).reshape(4, 4)
 # [4, 4, 4]: for each action, the cells of its four lines, from the side that tiles slide to.
 LINES = np.stack([_CELLS, _CELLS.T, _CELLS[:, ::-1], _CELLS.T[:, ::-1]])
-BACK = np.argsort(LINES.reshape(4, 16), axis=1)
 
 
 @pytree
@@ -59,11 +58,25 @@ def _slid(lines: Array) -> tuple[Array, Array]:
     return slid.astype(jnp.int8), gained
 
 
+def _towards(board: Array, action: Array) -> Array:
+    """The lines [4, 4] of a board [4, 4], from the side that tiles slide to."""
+    lines = jnp.where(action % 2 == 0, board, board.T)
+    return jnp.where(action < 2, lines, lines[:, ::-1])
+
+
+def _back(lines: Array, action: Array) -> Array:
+    """The board of such lines."""
+    lines = jnp.where(action < 2, lines, lines[:, ::-1])
+    return jnp.where(action % 2 == 0, lines, lines.T)
+
+
 def _with_tile(key: Array, board: Array) -> Array:
     """The board with a 2, or one time in ten a 4, on an empty cell (all equally likely)."""
     where, which = jax.random.uniform(key, (2,))
     empty = board == 0
-    rank = jnp.cumsum(empty) - 1
+    # Not cumsum, which XLA does slowly on a CPU.
+    before = jnp.tril(jnp.ones((16, 16), bool), -1)
+    rank = jnp.sum(jnp.where(before, empty, False), axis=1, dtype=jnp.int32)
     wanted = jnp.floor(where * jnp.sum(empty)).astype(jnp.int32)
     tile = jnp.where(which < FOUR, jnp.int8(2), jnp.int8(1))
     return jnp.where(empty & (rank == wanted), tile, board)
@@ -92,8 +105,8 @@ class TwentyFortyEight(Game):
         return State(board, jnp.int32(0))
 
     def step(self, key: Array, state: State, action: Array) -> State:
-        slid, gained = _slid(state.board[jnp.asarray(LINES)[action]])
-        board = slid.ravel()[jnp.asarray(BACK)[action]]
+        slid, gained = _slid(_towards(state.board.reshape(4, 4), action))
+        board = _back(slid, action).ravel()
         legal = jnp.any(board != state.board) & (action >= 0) & (action < 4)
         return State(
             board=jnp.where(legal, _with_tile(key, board), state.board),
@@ -101,9 +114,14 @@ class TwentyFortyEight(Game):
         )
 
     def legal(self, state: State) -> Array:
-        lines = state.board[LINES]
-        near, far = lines[:, :, :3], lines[:, :, 1:]
-        return jnp.any((far > 0) & ((near == 0) | (near == far)), axis=(1, 2))
+        board = state.board.reshape(4, 4)
+
+        def movable(near: Array, far: Array) -> Array:
+            return jnp.any((far > 0) & ((near == 0) | (near == far)))
+
+        left, right, up, down = board[:, :3], board[:, 1:], board[:3], board[1:]
+        sides = (movable(left, right), movable(up, down), movable(right, left), movable(down, up))
+        return jnp.stack(sides)
 
     def to_play(self, state: State) -> Array:
         return jnp.int32(0)
