@@ -54,15 +54,22 @@ def test_help_does_not_wait_for_jax():
     assert out.stdout.endswith("loaded: []\n")
 
 
+def after_first_paragraph(text, thing):
+    """The words of `text` that follow the first paragraph of the docstring of `thing`."""
+    first = inspect.getdoc(thing).partition("\n\n")[0].split()
+    words = text.split()
+    assert words[: len(first)] == first
+    return words[len(first) :]
+
+
 def test_planners_lists_every_planner_with_its_options(capsys):
     assert cli.main(["planners"]) == 0
     *blocks, shared = capsys.readouterr().out.split("\n\n")
     assert [block.splitlines()[0] for block in blocks] == planners.names()
     for block in blocks:
-        name, what, *options = block.splitlines()
-        assert what.strip() == inspect.getdoc(getattr(planners, name)).splitlines()[0]
-        words = " ".join(options).split()
-        assert all(word.split("=")[0].isidentifier() for word in words if "=" in word)
+        name, _, text = block.partition("\n")
+        options = after_first_paragraph(text, getattr(planners, name))
+        assert all(word.split("=")[0].isidentifier() for word in options if "=" in word)
     assert shared.split() == [
         "every", "planner", "max_depth=None", "leaves=1", "tree=False", "engine='auto'",
     ]  # fmt: skip
@@ -100,10 +107,10 @@ def test_games_lists_every_game_with_its_options(capsys):
     blocks = capsys.readouterr().out.rstrip("\n").split("\n\n")
     assert [block.splitlines()[0] for block in blocks] == list(games.names())
     for block in blocks:
-        name, what, *options = block.splitlines()
+        name, _, text = block.partition("\n")
         game = games.make(name)
-        assert what.strip() == inspect.getdoc(type(game)).splitlines()[0]
-        stated = [word.split("=")[0] for word in " ".join(options).split() if "=" in word]
+        options = after_first_paragraph(text, type(game))
+        stated = [word.split("=")[0] for word in options if "=" in word]
         assert stated == [field.name for field in dataclasses.fields(game)]
 
 
