@@ -164,6 +164,18 @@ def test_what_a_kernel_cannot_take_is_said(monkeypatch):
     np.testing.assert_array_equal(native.stats.visits, plain.stats.visits)
 
 
+def test_a_rule_that_sorts_runs_on_xla_and_says_so():
+    base = full_gumbel(6)
+    select = lambda stats, noise: jnp.sort(stats.prior) - stats.visits  # noqa: E731
+    own = dataclasses.replace(base, rule=dataclasses.replace(base.rule, select=select))
+    with pytest.warns(UserWarning, match="without the CPU kernels: .*'sort'"):
+        found = own(jax.random.key(0), MAZE, None, ROOTS)
+    plain = dataclasses.replace(own, engine="xla")(jax.random.key(0), MAZE, None, ROOTS)
+    np.testing.assert_array_equal(found.stats.visits, plain.stats.visits)
+    with pytest.raises(ValueError, match="engine='kernel' cannot run this search"):
+        dataclasses.replace(own, engine="kernel")(jax.random.key(0), MAZE, None, ROOTS)
+
+
 def test_a_batch_of_batches():
     plan = planner("full_gumbel", simulations=9)
     roots = jnp.stack([ROOTS, ROOTS[::-1]])

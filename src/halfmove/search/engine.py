@@ -17,7 +17,7 @@ from halfmove.core.types import Array
 from halfmove.search import kernels, walk
 from halfmove.search import tree as trees
 from halfmove.search.grow import grow, reserve
-from halfmove.search.rule import Rule
+from halfmove.search.rule import Rule, foreign
 from halfmove.search.tree import Descent, Leaf, Noise, Path, Tree
 
 # (key, nodes [B, ...], actions [B]) -> (nodes, what the model says of them)
@@ -92,13 +92,15 @@ def _kernels_wanted(
     if kind == "xla" or backend not in ("cpu", "gpu") or not isinstance(depth, int):
         return False
     if kind != "interpreter" and backend == "cpu":
-        return True
-    why = kernels.refusal(rule, shape, nodes)
+        operation = foreign(rule, shape[1])
+        why = operation and f"native code cannot hold the rule's {operation!r}"
+    else:
+        why = kernels.refusal(rule, shape, nodes)
     if why is None:
         return True
     if kind != "auto":
         raise ValueError(f"engine={kind!r} cannot run this search ({why}); use engine='xla'")
-    warnings.warn(f"this search runs without the GPU kernels: {why}", stacklevel=2)
+    warnings.warn(f"this search runs without the {backend.upper()} kernels: {why}", stacklevel=2)
     return False
 
 

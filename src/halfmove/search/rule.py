@@ -113,6 +113,33 @@ def gumbel_of(uniform: Array) -> Array:
     return -jnp.log(-jnp.log(jnp.maximum(uniform, TINY)))
 
 
+# What XLA cannot emit inside one native function (core/native.py).
+FOREIGN = {"sort", "top_k", "dot_general", "conv_general_dilated", "pure_callback", "io_callback",
+           "fft", "cholesky", "triangular_solve", "scatter"}  # fmt: skip
+
+
+def foreign(rule: Rule, actions: int) -> str | None:
+    """An operation of the selecting rules that no native function may hold, or None."""
+    row, one, whole = jnp.zeros(actions), jnp.float32(0.0), jnp.int32(1)
+    stats = NodeStats(row, row, row.astype(jnp.int32), row, whole, one, one, one, one, row)
+
+    def named(jaxpr: Any) -> Iterator[str]:
+        for equation in jaxpr.eqns:
+            yield equation.primitive.name
+            for inner in jax.tree.leaves(
+                list(equation.params.values()), is_leaf=lambda x: hasattr(x, "jaxpr")
+            ):
+                inner = getattr(inner, "jaxpr", inner)  # noqa: PLW2901
+                if hasattr(inner, "eqns"):
+                    yield from named(inner)
+
+    for select in (rule.select_root, rule.select):
+        for name in named(jax.make_jaxpr(select)(stats, RootNoise(row, whole)).jaxpr):
+            if name in FOREIGN or name.startswith("scatter"):
+                return name
+    return None
+
+
 def local(rule: Rule, actions: int) -> bool:
     """Whether a choice depends on nothing but its own node, and so may be kept.
 
