@@ -1,4 +1,4 @@
-"""The engine of compiled programs: one call of search/program.py per model call.
+"""The engine of compiled programs: one call of the program per model call.
 
 On a GPU it is one launch of Pallas programs, one a game. On a CPU it is one native
 function, compiled by XLA as a whole: what would be thousands of small operations,
@@ -17,7 +17,9 @@ from jax.experimental.pallas import triton as plt
 
 from halfmove.core.native import native
 from halfmove.core.types import Array
-from halfmove.search.program import GAMES, NODES, ROWS, Build, program
+from halfmove.search.ascend import grow, plant
+from halfmove.search.descend import walk
+from halfmove.search.program import GAMES, NODES, ROWS, Build, Game
 from halfmove.search.rule import Rule, inside, local
 from halfmove.search.tree import UNVISITED, Leaf, Noise, Path, Tree
 
@@ -34,12 +36,11 @@ def prepare(
 ) -> Build:
     """The program for these shapes, by default for this machine."""
     how = how or ("triton" if jax.default_backend() == "gpu" else "native")
-    # A choice and the node behind it share one 32-bit word.
-    fits = (actions + 1) * (nodes + 1) < 2**31
-    width = actions if how == "native" else max(pl.next_power_of_2(actions), 16)
+    native = how == "native"
+    width = actions if native else max(pl.next_power_of_2(actions), 16)
+    many = 8 if games <= 256 and how == "triton" else 4  # measured on an H200
     # One core gains nothing by asking a rule ahead of time: it asks as often.
-    kept = how != "native" and fits and local(rule, actions)
-    many = 8 if games <= 256 else 4  # measured on an H200: few games leave warps to spare
+    kept = not native and width <= 2048 and max_depth >= nodes - 1 and local(rule, actions)
     return Build(
         rule=rule,
         width=width,
@@ -47,7 +48,7 @@ def prepare(
         leaves=leaves,
         max_depth=max_depth,
         kept=kept,
-        chunk=1 if how == "native" else max(1, min(many, 4096 // width)),
+        levels=1 if native else min(many, 4096 // width) if kept else many,
         warps=many if kept else max(1, min(8, width // 256)),
         how=how,
     )
@@ -94,10 +95,12 @@ def empty(build: Build, games: int, value: Array) -> dict[str, Array]:
     state |= {n: value.astype(jnp.float32) for n in GAMES}
     if build.leaves > 1:
         state["pending"] = jax.lax.empty((games, build.nodes, build.width), jnp.int32)
+    if build.levels > 1:
+        state["up"] = jax.lax.empty((games, build.nodes, build.levels), jnp.int32)
     if build.kept:
-        # One word more than nodes, for the lanes of a chunk beyond the path.
-        state["code"] = jnp.zeros((games, build.nodes + 1), jnp.int32)
-        state["trail"] = jnp.zeros((games, build.nodes), jnp.int32)
+        state["end"] = jax.lax.empty((games, build.nodes), jnp.int32)
+        if build.leaves > 1:
+            state["stamp"] = jax.lax.empty((games, build.nodes), jnp.int32)
     return state
 
 
@@ -142,6 +145,16 @@ def turn(
 
 
 Program = Callable[[Array, Any, Any], None]
+PARTS = {"plant": plant, "grow": grow, "walk": walk}
+
+
+def program(build: Build, parts: tuple[str, ...], b: Array, inputs: Any, memory: Any) -> None:
+    """What game `b` does between two calls of the model."""
+    *state, parent, action, leaf = memory
+    tree = dict(zip(build.names, state, strict=True))
+    game = Game(build, b, inputs, tree, (parent, action, leaf))
+    for part in parts:
+        PARTS[part](game)
 
 
 def _programs(

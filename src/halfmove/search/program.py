@@ -1,15 +1,18 @@
-"""The program of one game's tree: write the evaluated leaves, back up, walk to the next.
+"""One game's tree as a compiled program sees it: its memory, and what a rule says of a node.
 
-It is written once, on memory that is read and written in place, and runs in two
-ways (search/kernels.py): on a GPU by Pallas, one program a game; on a CPU as one
-native function that goes through the games. On a GPU rows are padded to a power
-of two with -inf logits, which every rule already takes for illegal actions, so
-no lane needs a mask.
+The program (search/ascend.py, search/descend.py) is written once, on memory that is
+read and written in place, and runs in two ways (search/kernels.py): on a GPU by
+Pallas, one program a game; on a CPU as one native function that goes through the
+games. On a GPU rows are padded to a power of two with -inf logits, which every rule
+already takes for illegal actions, so no lane needs a mask.
 
-A rule that looks only at its own node is applied when a node's statistics
-change, to all nodes of the path at once, and the choice is kept; the walk is
-then pointer chasing, but for a node met for the first time. A rule that reads
-`q_min` or `q_max`, which change everywhere at once, is applied on the way down.
+On a GPU the memory is far away, so nothing is found by following one pointer after
+the other. A node knows its nearest ancestors (`up`): a path is climbed several
+levels at a time, all their words fetched at once. And where a rule looks only at its
+own node, a node knows where a walk that stands on it will end (`end`), since only
+what was just climbed can have changed: to walk is to ask the root and look there. A
+rule that reads `q_min` or `q_max`, which change everywhere at once, is applied on the
+way down. A CPU's one core climbs level by level and asks on the way down.
 
 Loops carry scalars only (Triton cannot lay out carried vectors), and what they
 carry is never a literal.
@@ -28,7 +31,8 @@ from halfmove.core.types import Array, NodeStats, RootNoise
 from halfmove.search.rule import Rule, best, greatest, softmax
 from halfmove.search.tree import UNVISITED, random_row, with_pending
 
-UNDECIDED = -2  # in place of a kept choice: the node was never passed through
+NOWHERE = -1  # in `end`: a walk that comes here goes no further
+ABOVE = -1  # in `up` and `parent`: beyond the root
 
 ROWS = ("logits", "prior", "visits", "q", "child")
 NODES = ("count", "value", "raw_value", "reward", "discount", "parent", "action")
@@ -44,36 +48,27 @@ class Build:
     nodes: int
     leaves: int
     max_depth: int
-    kept: bool  # choices are kept, not made on the way down
-    chunk: int  # path nodes whose choices are made at once
+    kept: bool  # where walks end is kept, not found on the way down
+    levels: int  # of a path that are climbed at once
     warps: int
     how: str  # "triton", "interpreter" or "native"
 
     @property
     def names(self) -> tuple[str, ...]:
-        extra = ("pending",) if self.leaves > 1 else ()
-        return ROWS + NODES + GAMES + extra + (("code", "trail") if self.kept else ())
-
-
-def program(build: Build, parts: tuple[str, ...], b: Array, inputs: Any, memory: Any) -> None:
-    """What game `b` does between two calls of the model.
-
-    The parts are "plant" (write the root), "grow" (write the leaves, back them up)
-    and "walk" (to the next ones).
-    """
-    *state, parent, action, leaf = memory
-    tree = dict(zip(build.names, state, strict=True))
-    game = Game(build, b, inputs, tree, (parent, action, leaf))
-    for part in parts:
-        if part == "plant":
-            game.write(jnp.int32(0), jnp.int32(0))
-            game.settle()
-        else:
-            game.each(getattr(game, part))
+        names: tuple[str, ...] = ROWS + NODES + GAMES
+        if self.leaves > 1:
+            names += ("pending",)
+        if self.levels > 1:
+            names += ("up",)
+        if self.kept:
+            names += ("end",)
+            if self.leaves > 1:
+                names += ("stamp",)
+        return names
 
 
 class Game:
-    """One program: the tree of game `b`. Loops carry scalars only."""
+    """The tree of game `b`, for one launch."""
 
     def __init__(self, build: Build, b: Array, inputs: Any, tree: Any, path: Any) -> None:
         self.build, self.b, self.t, self.path = build, b, tree, path
@@ -125,7 +120,26 @@ class Game:
         """One word [], or several if an index is a vector."""
         return ref[at] if not at[-1].ndim else plt.load(ref.at[at])
 
+    def put(self, name: str, at: tuple[Array, ...], value: Array, here: Array | None) -> None:
+        """Stores one word of the tree, or none unless `here`."""
+        ref = self.t[name]
+        if here is None:
+            ref[(self.b, *at)] = value
+        else:
+            plt.store(ref.at[(self.b, *at)], value, mask=here)
+
     # -- reading ---------------------------------------------------------
+
+    def levels(self, start: Array) -> tuple[list[Array], list[Array | None], list[Array]]:
+        """The node `start` and its ancestors, as many as are climbed at once.
+
+        Each as it is (ABOVE beyond the root), whether it is one, and where to read.
+        """
+        if self.build.levels == 1:
+            return [start], [None], [start]
+        up = self.t["up"]
+        nodes = [up[self.b, start, jnp.int32(i)] for i in range(self.build.levels)]
+        return nodes, [x >= 0 for x in nodes], [jnp.maximum(x, 0) for x in nodes]
 
     def stats(self, node: Array) -> NodeStats:
         """Statistics of one node ([]) or of several ([C]), rows last."""
@@ -149,17 +163,21 @@ class Game:
             random=random_row(seed, at, spread(count), lanes),
         )  # fmt: skip
 
-    def root_choice(self) -> Array:
-        """The root's best action, -1 if it has none."""
-        stats = self.stats(jnp.int32(0))
+    def root_choice(self) -> tuple[Array, Array]:
+        """The root's best action and the node behind it; -1 where there is none."""
+        root = jnp.int32(0)
+        children = self.children(root)
+        stats = self.stats(root)
         row = self.rows(self.row, self.b)
         turn = jnp.minimum(stats.count - 1, self.schedule.shape[1] - 1)
         scores = self.build.rule.select_root(stats, RootNoise(row, self.schedule[self.b, turn]))
         scores = jnp.where(stats.legal & (row > -jnp.inf), scores, -jnp.inf)
-        return jnp.where(greatest(stats.logits)[0] > -jnp.inf, best(scores), -1)
+        action = jnp.where(greatest(stats.logits)[0] > -jnp.inf, best(scores), -1)
+        return action, children(action)
 
-    def choice(self, node: Array) -> Array:
-        """The best action at a node below the root, -1 if it has none."""
+    def choice(self, node: Array) -> tuple[Array, Array]:
+        """The same for a node below the root ([]) or several ([C])."""
+        children = self.children(node)
         stats = self.stats(node)
         away = RootNoise(jnp.zeros(self.build.width), jnp.int32(0))
         select = self.build.rule.select
@@ -167,32 +185,25 @@ class Game:
             axes = NodeStats(*(0,) * 6, q_min=None, q_max=None, random=0, raw_value=0)  # type: ignore[arg-type]
             select = jax.vmap(select, in_axes=(axes, None))
         scores = jnp.where(stats.legal, select(stats, away), -jnp.inf)
-        return jnp.where(greatest(stats.logits)[..., 0] > -jnp.inf, best(scores), -1)
+        action = jnp.where(greatest(scores)[..., 0] > -jnp.inf, best(scores), -1)
+        return action, children(action)
 
-    # -- growing ---------------------------------------------------------
+    def children(self, node: Array) -> Callable[[Array], Array]:
+        """A function of an action: the node behind it, UNVISITED if none or no action."""
+        b, child = self.b, self.t["child"]
+        if self.build.how == "native":
+            found = lambda action: child[b, node, jnp.maximum(action, 0)]  # noqa: E731
+        else:
+            # Read with the rows of the rule, not when it has decided: one wait less.
+            row = self.rows(child, b, node[:, None] if node.ndim else node)
+            mine = lambda action: self.lanes == action[..., None]  # noqa: E731
+            found = lambda action: jnp.sum(jnp.where(mine(action), row, 0), axis=-1)  # noqa: E731
+        return lambda action: jnp.where(action < 0, UNVISITED, found(action))
 
-    def grow(self, k: Array) -> None:
-        """Writes the k-th leaf and backs its value up."""
-        b, t = self.b, self.t
-        parent, action, leaf = (x[k, b] for x in self.path)
+    # -- writing ---------------------------------------------------------
 
-        def made() -> None:
-            width = self.build.width
-            value, reward, discount = (self.answer[k, b, jnp.int32(width + i)] for i in range(3))
-            self.write(k, leaf)
-            t["child"][b, parent, action] = leaf
-            t["parent"][b, leaf] = parent
-            t["action"][b, leaf] = action
-            t["reward"][b, leaf] = reward
-            t["discount"][b, leaf] = discount
-            length = self.backup(leaf, parent, action, value, reward, discount)
-            if self.build.kept:
-                self.keep_choices(length)
-
-        self.when(leaf < self.build.nodes, made)
-
-    def write(self, k: Array, leaf: Array) -> None:
-        """Makes a node of what the model said of the k-th leaf."""
+    def write(self, k: Array, leaf: Array) -> Array:
+        """Makes a node of what the model said of the k-th leaf; returns its visits."""
         b, t = self.b, self.t
         value = self.answer[k, b, jnp.int32(self.build.width)]
         native = self.build.how == "native"
@@ -215,192 +226,8 @@ class Game:
                 t[name][b, leaf] = row
             else:
                 plt.store(t[name].at[b, leaf, self.lanes], row)
-        if self.build.kept:
-            t["code"][b, leaf] = leaf * 0 + UNDECIDED
         t["raw_value"][b, leaf] = value
         t["value"][b, leaf] = value
-        t["count"][b, leaf] = t["count"][b, leaf] + 1
-
-    def backup(
-        self,
-        leaf: Array,
-        parent: Array,
-        action: Array,
-        value: Array,
-        reward: Array,
-        discount: Array,
-    ) -> Array:
-        """Adds the leaf's value to every node above it; returns how many there are."""
-        b, t = self.b, self.t
-
-        def going(state: tuple[Array, ...]) -> Array:
-            return state[0] > 0
-
-        def at(node: Array, *names: str) -> tuple[Array, ...]:
-            return tuple(t[name][b, node] for name in names)
-
-        def up(state: tuple[Array, ...]) -> tuple[Array, ...]:
-            _, parent, action, reward, discount, gain, mean, low, high, depth, *known = state
-            # Every load of a level first: on a GPU they then wait together.
-            above = at(parent, "parent", "action", "reward", "discount")
-            before, old = known or at(parent, "count", "value")
-            gain = reward + discount * gain
-            edge = reward + discount * mean
-            number = before.astype(jnp.float32)
-            mean = (old * number + gain) / (number + 1.0)
-            t["visits"][b, parent, action] = t["visits"][b, parent, action] + 1
-            t["q"][b, parent, action] = edge
-            t["value"][b, parent] = mean
-            t["count"][b, parent] = before + 1
-            if self.build.leaves > 1:
-                t["pending"][b, parent, action] = t["pending"][b, parent, action] - 1
-            if self.build.kept:
-                t["trail"][b, depth] = parent
-            low, high = jnp.minimum(low, edge), jnp.maximum(high, edge)
-            return parent, *above, gain, mean, low, high, depth + 1, *ahead(above[0])
-
-        def ahead(node: Array) -> tuple[Array, ...]:
-            # XLA would copy an array that one step both reads and writes: what a node
-            # knew is read at the end of the step before.
-            return at(node, "count", "value") if self.build.how == "native" else ()
-
-        state: tuple[Any, ...] = (
-            leaf, parent, action, reward, discount,
-            value, value, t["q_min"][b], t["q_max"][b], jnp.int32(0), *ahead(parent),
-        )  # fmt: skip
-        state = jax.lax.while_loop(going, up, state)
-        t["q_min"][b], t["q_max"][b] = state[7], state[8]
-        return state[9]
-
-    def keep_choices(self, length: Array) -> None:
-        """Makes and keeps the next choice of every node of the trail below the root."""
-        b, t, chunk = self.b, self.t, self.build.chunk
-        self.settle()
-
-        def some(i: Array, carry: Array) -> Array:
-            index = i
-            if chunk > 1:
-                index = i * chunk + jnp.arange(chunk, dtype=jnp.int32)
-            there = index < length - 1
-            node = self.words(t["trail"], b, jnp.where(there, index, 0))
-            self.keep(node, self.choice(node), jnp.where(there, node, self.build.nodes))
-            return carry
-
-        # The last of the trail is the root, which is asked when a walk begins.
-        jax.lax.fori_loop(0, (length + chunk - 2) // chunk, some, jnp.int32(0))
-
-    def keep(self, node: Array, choice: Array, slot: Array) -> None:
-        """Stores a choice and the node behind it as one word."""
-        b, t = self.b, self.t
-        child = self.words(t["child"], b, node, jnp.maximum(choice, 0))
-        code = jnp.where(choice < 0, -1, choice * (self.build.nodes + 1) + child + 1)
-        if slot.ndim:
-            plt.store(t["code"].at[b, slot], code)
-        else:
-            t["code"][b, slot] = code
-
-    # -- walking ---------------------------------------------------------
-
-    def walk(self, k: Array) -> None:
-        """From the root to the first edge that leads nowhere yet."""
-        b, nodes = self.b, self.build.nodes
-        active = k < self.wanted[b, self.round]
-        parent, action, child = self.descend_kept() if self.build.kept else self.descend()
-        active = active & (action >= 0)
-        action = jnp.maximum(action, 0)
-        leaf = jnp.where(child >= 0, child, self.fresh[b, self.round] + k)
-        for ref, x in zip(self.path, (parent, action, jnp.where(active, leaf, nodes)), strict=True):
-            ref[k, b] = x
-        if self.build.leaves > 1:
-            self.when(active, lambda: self.reserve(parent, action, leaf))
-
-    def descend_kept(self) -> tuple[Array, Array, Array]:
-        b, base, code = self.b, self.build.nodes + 1, self.t["code"]
-
-        def going(state: tuple[Array, ...]) -> Array:
-            _, _, child, below, depth = state
-            return (child >= 0) & (below >= 0) & (depth < self.build.max_depth)
-
-        def down(state: tuple[Array, ...]) -> tuple[Array, ...]:
-            _, _, node, here, depth = state
-            child = here % base - 1
-            return node, here // base, child, code[b, jnp.maximum(child, 0)], depth + 1
-
-        action = self.root_choice()
-        child = self.t["child"][b, jnp.int32(0), jnp.maximum(action, 0)]
-        child = jnp.where(action < 0, UNVISITED, child)
-        below = code[b, jnp.maximum(child, 0)]
-        state: tuple[Any, ...] = (jnp.int32(0), action, child, below, jnp.int32(1))
-        state = jax.lax.while_loop(going, down, state)
-
-        # At most once: behind an undecided node there is nothing yet.
-        def undecided(state: tuple[Array, ...]) -> Array:
-            _, _, child, below, depth = state
-            return (child >= 0) & (below == UNDECIDED) & (depth < self.build.max_depth)
-
-        def decide(state: tuple[Array, ...]) -> tuple[Array, ...]:
-            parent, action, child, below, depth = state
-            chosen = self.choice(child)
-            stuck = chosen < 0
-            return (
-                jnp.where(stuck, parent, child),
-                jnp.where(stuck, action, chosen),
-                jnp.where(stuck, child, UNVISITED),
-                below + 1,  # decided; a literal here cannot be lowered
-                depth + 1,
-            )
-
-        return jax.lax.while_loop(undecided, decide, state)[:3]
-
-    def descend(self) -> tuple[Array, Array, Array]:
-        b, t = self.b, self.t
-
-        def behind(node: Array, action: Array) -> tuple[Array, Array]:
-            child = t["child"][b, node, jnp.maximum(action, 0)]
-            child = jnp.where(action >= 0, child, UNVISITED)
-            # A node under way has an edge but no statistics yet.
-            made = t["count"][b, jnp.maximum(child, 0)] > 0
-            return child, (child >= 0) & made
-
-        def going(state: tuple[Array, ...]) -> Array:
-            return state[3] & (state[4] < self.build.max_depth)
-
-        def down(state: tuple[Array, ...]) -> tuple[Array, ...]:
-            parent, action, child, _, depth = state
-            chosen = self.choice(child)
-            ahead, more = behind(child, chosen)
-            stuck = chosen < 0
-            return (
-                jnp.where(stuck, parent, child),
-                jnp.where(stuck, action, chosen),
-                jnp.where(stuck, child, ahead),
-                more & ~stuck,
-                depth + 1,
-            )
-
-        action = self.root_choice()
-        child, more = behind(jnp.int32(0), action)
-        state: tuple[Any, ...] = (jnp.int32(0), action, child, more, jnp.int32(1))
-        return jax.lax.while_loop(going, down, state)[:3]
-
-    def reserve(self, parent: Array, action: Array, leaf: Array) -> None:
-        """Links a leaf under way and counts its path as a loss."""
-        b, t = self.b, self.t
-        t["child"][b, parent, action] = leaf
-        t["parent"][b, leaf] = parent
-        t["action"][b, leaf] = action
-        if self.build.kept:
-            # Under way: a walk that comes here ends here.
-            t["code"][b, leaf] = leaf * 0 - 1
-
-        def up(state: tuple[Array, ...]) -> tuple[Array, ...]:
-            _, node, action, depth = state
-            t["pending"][b, node, action] = t["pending"][b, node, action] + 1
-            if self.build.kept:
-                t["trail"][b, depth] = node
-            return node, t["parent"][b, node], t["action"][b, node], depth + 1
-
-        state: tuple[Any, ...] = (leaf, parent, action, jnp.int32(0))
-        length = jax.lax.while_loop(lambda s: s[0] > 0, up, state)[3]
-        if self.build.kept:
-            self.keep_choices(length)
+        count = t["count"][b, leaf] + 1
+        t["count"][b, leaf] = count
+        return count
