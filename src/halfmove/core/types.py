@@ -91,6 +91,20 @@ class Plan:
     tree: Any = None  # search.tree.Tree, on request
 
 
+@pytree
+class Step:
+    """One move of self-play, all that replay keeps of it; [B, T] of them are trajectories."""
+
+    state: Any  # a game's state before the move, or an environment's observation
+    action: Array  # [B, T] i32
+    policy: Array  # [B, T, A] f32, the planner's improved policy
+    value: Array  # [B, T] f32, the search's value, as seen by the mover
+    reward: Array  # [B, T] f32, what the move earned the mover
+    discount: Array  # [B, T] f32; 0 if the game ended by its rules, -1 if the turn passed
+    last: Array  # [B, T] bool, whether no move of this game follows, for whatever reason
+    weight: Array  # [B, T] f32, of the policy loss; 0: the move was not searched
+
+
 class Model(Protocol, Hashable):
     """Where a search may go. Known rules and learned dynamics look the same."""
 

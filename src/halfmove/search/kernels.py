@@ -38,7 +38,9 @@ def prepare(
     how = how or ("triton" if jax.default_backend() == "gpu" else "native")
     native = how == "native"
     width = actions if native else max(pl.next_power_of_2(actions), 16)
-    many = 8 if games <= 256 and how == "triton" else 4  # measured on an H200
+    # Measured on an H200: few games leave warps to spare.
+    few = games <= 256 and how == "triton"
+    levels = min(8 if few else 4, 4096 // width)
     # One core gains nothing by asking a rule ahead of time: it asks as often.
     kept = not native and width <= 2048 and max_depth >= nodes - 1 and local(rule, actions)
     return Build(
@@ -48,8 +50,10 @@ def prepare(
         leaves=leaves,
         max_depth=max_depth,
         kept=kept,
-        levels=1 if native else min(many, 4096 // width) if kept else many,
-        warps=many if kept else max(1, min(8, width // 256)),
+        levels=1 if native else max(levels, 2),
+        warps=(8 if few else min(8, max(2, levels * width // 256)))
+        if kept
+        else min(32, max(1, width // 256)),
         how=how,
     )
 

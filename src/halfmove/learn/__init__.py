@@ -1,0 +1,1 @@
+"""From samples of play to a better network: targets, losses, updates, reanalysis."""

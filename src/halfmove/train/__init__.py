@@ -1,0 +1,1 @@
+"""From a configuration to a trained network: presets, the run's folder, the loop."""
