@@ -1,7 +1,6 @@
 """The `halfmove` command. Each subcommand imports what it needs, so that help is instant."""
 
 import argparse
-import ast
 import dataclasses
 import importlib.metadata
 import inspect
@@ -19,7 +18,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A terminal without Greek letters gets question marks, not a traceback.
         sys.stdout.reconfigure(errors="replace")
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options, rest = parser.parse_known_args(arguments)
+    if rest and not hasattr(options, "rest"):
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    options.rest = rest
     try:
         status: int = options.run(options)
         sys.stdout.flush()
@@ -76,6 +79,32 @@ def _parser() -> argparse.ArgumentParser:
         "--json", metavar="FILE", help="write the findings; speed is compared with the file's last"
     )
     check.set_defaults(run=_check)
+
+    train = commands.add_parser(
+        "train",
+        help="train a network by self-play, from a preset",
+        description="Train a network by self-play. Any field of the preset may be changed: "
+        "`halfmove train hex5 --net.planes 64 --search.simulations 32`; "
+        "`halfmove train hex5 --help` lists them.",
+        add_help=False,
+    )
+    train.add_argument("preset", nargs="?", help="a name (see `halfmove presets`)")
+    train.add_argument("--folder", metavar="RUN", help="where it is kept (default: a new one)")
+    train.add_argument("--help", "-h", action="store_true", help="show what may be changed")
+    train.set_defaults(run=_train, rest=True, parser=train)
+
+    resume = commands.add_parser(
+        "resume", help="go on with a run that was stopped", description="Go on with a run."
+    )
+    resume.add_argument("folder", help="the run's folder")
+    resume.set_defaults(run=_resume)
+
+    presets = commands.add_parser(
+        "presets",
+        help="list what can be trained, and what it needs",
+        description="List the presets of `halfmove train` and what they need.",
+    )
+    presets.set_defaults(run=_presets)
 
     demo = commands.add_parser(
         "demo",
@@ -166,7 +195,7 @@ def _check(options: argparse.Namespace) -> int:
 
     sys.path.insert(0, os.getcwd())  # a person's own game is a module where they stand
     try:
-        settings = dict(_setting(text) for text in options.option)
+        settings = dict(games.setting(text) for text in options.option)
         game = games.make(options.game, **settings)
         return report.main(
             game,
@@ -184,17 +213,6 @@ def _check(options: argparse.Namespace) -> int:
         return _fail(f"--json {options.json}: {error}", 1)
 
 
-def _setting(text: str) -> tuple[str, Any]:
-    """`size=9` as a name and a value."""
-    name, equals, value = text.partition("=")
-    if not (equals and name.isidentifier()):
-        raise ValueError(f"an option is written name=value, such as size=9; got {text!r}")
-    try:
-        return name, ast.literal_eval(value)
-    except (ValueError, SyntaxError):
-        return name, {"true": True, "false": False}.get(value, value)
-
-
 def _count(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text)):
         raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, got {text!r}")
@@ -205,6 +223,27 @@ def _seed(text: str) -> int:
     if not (text.isascii() and text.isdigit()):
         raise argparse.ArgumentTypeError(f"must be a whole number of at least 0, got {text!r}")
     return int(text)
+
+
+def _train(options: argparse.Namespace) -> int:
+    if options.preset is None:
+        options.parser.print_help()
+        return 0 if options.help else 2
+    from halfmove.train import command
+
+    return command.train(options.preset, options.rest + ["--help"] * options.help, options.folder)
+
+
+def _resume(options: argparse.Namespace) -> int:
+    from halfmove.train import command
+
+    return command.resume(options.folder)
+
+
+def _presets(options: argparse.Namespace) -> int:
+    from halfmove.train import command
+
+    return command.presets()
 
 
 def _demo(options: argparse.Namespace) -> int:

@@ -4,6 +4,7 @@ A file of this folder adds its games by a table `GAMES` of names and classes.
 Somebody else's game needs no registration: `make("package.module:Class")`.
 """
 
+import ast
 import dataclasses
 import difflib
 import functools
@@ -16,7 +17,7 @@ import jax.numpy as jnp
 
 from halfmove.core.game import Game, State
 
-__all__ = ["Game", "make", "names", "play"]
+__all__ = ["Game", "make", "names", "play", "read", "setting"]
 
 
 @functools.cache
@@ -48,6 +49,25 @@ def make(name: str, **options: Any) -> Game:
             has = f"its options are {', '.join(known)}" if known else "it has no options"
             raise ValueError(f"{name} has no option {option!r}; {has}")
     return kind(**options)
+
+
+def read(text: str) -> Game:
+    """The game of a line: `read("hex size=5 swap=false")`."""
+    words = text.split()
+    if not words:
+        raise ValueError(f"a game is written with its options, such as 'hex size=5'; got {text!r}")
+    return make(words[0], **dict(setting(word) for word in words[1:]))
+
+
+def setting(text: str) -> tuple[str, Any]:
+    """`size=9` as a name and a value."""
+    name, equals, value = text.partition("=")
+    if not (equals and name.isidentifier()):
+        raise ValueError(f"an option is written name=value, such as size=9; got {text!r}")
+    try:
+        return name, ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return name, {"true": True, "false": False}.get(value, value)
 
 
 _FIELDS = "__dataclass_fields__"

@@ -1,0 +1,179 @@
+"""Many games at once, each against itself: a planner and a game give trajectories.
+
+Every lane always has a game that goes on. One that ends begins again in the same step,
+so that no chunk of moves favours short games or long ones.
+"""
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from halfmove.core.game import Game, edge, over, timestep
+from halfmove.core.types import Array, Model, Plan, Planner, Step, TimeStep, pytree
+
+NEVER = -float("inf")  # a bound for resigning below which no value lies
+
+
+@pytree
+class Lanes:
+    """B games under way."""
+
+    state: Any  # [B, ...]
+    moves: Array  # [B] i32, made so far
+    lowest: Array  # [B, P] f32, the least value that each player's searches gave in this game
+    plays_on: Array  # [B] bool, whether nobody may resign this game
+
+
+@pytree
+class Report:
+    """What happened in a chunk of moves."""
+
+    games: Array  # [] i32, games that ended
+    plies: Array  # [] i32, their moves
+    first: Array  # [] f32, what the first player earned by the last moves of these
+    drawn: Array  # [] i32, games in which nobody earned anything by it
+    cut: Array  # [] i32, games that were cut short
+    resigned: Array  # [] i32
+    entropy: Array  # [] f32, mean over all moves, of the improved policy
+    surprise: Array  # [] f32, mean KL(improved policy, prior): what searching changed
+    lows: Array  # [T, B] f32, see `_low`; NaN where no such game ended
+
+
+@dataclass(frozen=True)
+class SelfPlay:
+    """`chunk` moves in each of `lanes` games a call. Games of `players` 1 or 2, with known rules.
+
+    The first `explore` moves of a game are drawn in proportion to N^(1/T), T the temperature;
+    later ones are the planner's own. Gumbel paper, section 6.
+    """
+
+    game: Game
+    model: Model
+    planner: Planner
+    lanes: int
+    chunk: int
+    explore: int = 30
+    calibration: float = 0.1  # share of games that nobody may resign, to see who would have erred
+
+    def begin(self, key: Array) -> Lanes:
+        """New games everywhere."""
+        init_key, play_key = jax.random.split(key)
+        return self._new(init_key, play_key)
+
+    def play(
+        self,
+        variables: Any,
+        lanes: Lanes,
+        key: Array,
+        temperature: Array | float = 1.0,
+        resign: Array | float = NEVER,
+    ) -> tuple[Lanes, Step, Report]:
+        """The games a chunk later, the moves [B, T] and what happened.
+
+        A player whose search says less than `resign` gives up, with nothing but a loss to come.
+        """
+
+        def move(lanes: Lanes, key: Array) -> tuple[Lanes, Any]:
+            return self._move(variables, lanes, key, temperature, resign)
+
+        lanes, (steps, facts) = jax.lax.scan(move, lanes, jax.random.split(key, self.chunk))
+        means = {n: jnp.mean(facts.pop(n)) for n in ("entropy", "surprise")}
+        lows = facts.pop("lows")
+        sums = {name: jnp.sum(x) for name, x in facts.items()}
+        steps = jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), steps)
+        return lanes, steps, Report(**sums, **means, lows=lows)
+
+    def _move(
+        self, variables: Any, lanes: Lanes, key: Array, temperature: Any, resign: Any
+    ) -> tuple[Lanes, tuple[Step, dict[str, Array]]]:
+        game = self.game
+        search_key, draw_key, step_key, init_key, play_key = jax.random.split(key, 5)
+        seen: TimeStep = jax.vmap(functools.partial(timestep, game))(lanes.state)
+        plan = self.planner(search_key, self.model, variables, seen)
+        drawn = draw(draw_key, plan, temperature)
+        action = jnp.where(lanes.moves < self.explore, drawn, plan.action)
+        keys = jax.random.split(step_key, self.lanes)
+        after = jax.vmap(game.step)(keys, lanes.state, action)
+        earned = jax.vmap(functools.partial(edge, game))(lanes.state, after)
+        ended = jax.vmap(functools.partial(over, game))(after)
+
+        mover = jnp.arange(game.players) == seen.to_play[:, None]
+        lowest = jnp.minimum(lanes.lowest, jnp.where(mover, plan.value[:, None], jnp.inf))
+        resigned = (plan.value < resign) & ~lanes.plays_on & ~ended
+        step = Step(
+            state=lanes.state,
+            action=action,
+            policy=plan.policy,
+            value=plan.value,
+            reward=jnp.where(resigned, -1.0, earned.reward),
+            discount=jnp.where(resigned, 0.0, earned.discount),
+            last=ended | resigned,
+            weight=jnp.ones(self.lanes),
+        )
+        gained = jax.vmap(game.reward)(after)
+        facts = _facts(lanes, step, plan, seen.to_play, resigned)
+        facts["lows"] = _low(lanes.plays_on & (step.discount == 0), lowest, gained)
+
+        new = self._new(init_key, play_key)
+        going = Lanes(after, lanes.moves + 1, lowest, lanes.plays_on)
+        return _where(step.last, new, going), (step, facts)
+
+    def _new(self, init_key: Array, play_key: Array) -> Lanes:
+        games = self.lanes
+        return Lanes(
+            state=jax.vmap(self.game.init)(jax.random.split(init_key, games)),
+            moves=jnp.zeros(games, jnp.int32),
+            lowest=jnp.full((games, self.game.players), jnp.inf),
+            plays_on=jax.random.bernoulli(play_key, self.calibration, (games,)),
+        )
+
+
+def draw(key: Array, plan: Plan, temperature: Array | float) -> Array:
+    """[B] i32, actions in proportion to N^(1/T); by the policy where nothing was searched."""
+    visits = plan.stats.visits.astype(jnp.float32)
+    searched = jnp.any(visits > 0, axis=-1, keepdims=True)
+    # A policy that is zero everywhere belongs to a game without legal actions.
+    weights = jnp.where(searched, visits, plan.policy)
+    logits = jnp.where(weights > 0, jnp.log(jnp.maximum(weights, 1e-30)), -1e9)
+    logits = logits - jnp.max(logits, axis=-1, keepdims=True)
+    chosen = jax.random.categorical(key, logits / jnp.maximum(temperature, 1e-6))
+    return chosen.astype(jnp.int32)
+
+
+def _facts(
+    lanes: Lanes, step: Step, plan: Plan, to_play: Array, resigned: Array
+) -> dict[str, Array]:
+    """Figures of one move, [B] or []."""
+    ended = step.last & (step.discount == 0)
+    sign = jnp.where(to_play == 0, 1.0, -1.0)
+    logs = jnp.log(jnp.maximum(plan.policy, 1e-30))
+    prior = jnp.log(jnp.maximum(plan.stats.prior, 1e-30))
+    return {
+        "games": step.last.astype(jnp.int32),
+        "plies": jnp.where(step.last, lanes.moves + 1, 0),
+        "first": jnp.where(ended, sign * step.reward, 0.0),
+        "drawn": (ended & (step.reward == 0)).astype(jnp.int32),
+        "cut": (step.last & ~ended).astype(jnp.int32),
+        "resigned": resigned.astype(jnp.int32),
+        "entropy": -jnp.sum(plan.policy * logs, axis=-1),
+        "surprise": jnp.sum(plan.policy * (logs - prior), axis=-1),
+    }
+
+
+def _low(counts: Array, lowest: Array, gained: Array) -> Array:
+    """[B]: in games that count and ended, the least value seen by a player who did not lose.
+
+    Had one resigned below a greater bound, it would have been wrong.
+    """
+    low = jnp.min(jnp.where(gained >= 0, lowest, jnp.inf), axis=-1)
+    return jnp.where(counts, low, jnp.nan)
+
+
+def _where(mask: Array, new: Any, old: Any) -> Any:
+    def choose(a: Array, b: Array) -> Array:
+        return jnp.where(mask.reshape(mask.shape + (1,) * (a.ndim - 1)), a, b)
+
+    return jax.tree.map(choose, new, old)

@@ -1,0 +1,134 @@
+"""All that may be chosen about a run. A preset states only what differs from these defaults."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from halfmove.learn.loss import LossConfig
+from halfmove.learn.optimiser import OptimiserConfig
+from halfmove.nets import NetConfig
+
+
+@dataclass(frozen=True)
+class SearchConfig:
+    """A planner: `halfmove planners` lists them and their options."""
+
+    planner: str = "full_gumbel"
+    simulations: int = 16
+    options: tuple[str, ...] = ()  # each name=value, such as considered=8
+
+
+@dataclass(frozen=True)
+class SelfPlayConfig:
+    """How games are played to learn from."""
+
+    lanes: int = 64  # games at once
+    chunk: int = 8  # moves in each of them between two rounds of updates
+    explore: int = 30  # first moves of a game that are drawn in proportion to the visits
+    temperatures: tuple[float, ...] = (1.0,)  # of those moves, over equal parts of the run
+    resign: float = 0.0  # share of resignations that may be wrong, such as 0.05; 0: play on
+    calibration: float = 0.1  # share of games played on regardless, to measure that
+
+
+@dataclass(frozen=True)
+class ReplayConfig:
+    """What is kept to learn from."""
+
+    positions: int = 100_000  # at most
+    gigabytes: float = 1.0  # at most
+    kind: Literal["uniform", "prioritised"] = "uniform"
+    alpha: float = 1.0  # prioritised: by |ν - z|^alpha
+    beta: float = 1.0  # and importance weights (1 / (N P))^beta
+    device_gigabytes: float = 16.0  # a larger replay lives in the host's memory
+
+
+@dataclass(frozen=True)
+class LearnConfig:
+    """How the network learns from it."""
+
+    batch: int = 256
+    samples: float = 4.0  # how often a position is used, on average, whatever the machine's speed
+    begin: int = 2_000  # positions before the first update
+    unroll: int = 0  # K, moves a learned model is unrolled; 0 for known rules
+    steps: int = 0  # n of n-step returns; 0: how the game came out
+    discount: float = 1.0  # γ
+    policy: Literal["improved", "simple"] = "improved"  # simple: -log π(A)
+    symmetries: bool = True
+    loss: LossConfig = field(default_factory=LossConfig)
+    optimiser: OptimiserConfig = field(default_factory=OptimiserConfig)
+
+
+@dataclass(frozen=True)
+class ReanalyseConfig:
+    """Old positions searched again with what the network knows now."""
+
+    share: float = 0.0  # of every batch; MuZero Reanalyze: 0.8
+    target_every: int = 100  # updates between copies into the network that n-step returns use
+
+
+@dataclass(frozen=True)
+class RatingConfig:
+    """How strength is measured while training."""
+
+    every: int = 0  # iterations between matches; 0: never
+    games: int = 64
+    simulations: int = 16  # of both sides
+    opening: int = 2  # random moves that every pair of games begins with
+    mcts: int = 0  # simulations of a player without a network, by random games; 0: no such match
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """A run: `halfmove train PRESET`, with any of these changed on the command line."""
+
+    game: str = "tic_tac_toe"  # with its options: "hex size=5 swap=false", "gymnasium:CartPole-v1"
+    model: Literal["rules", "learned"] = "rules"  # AlphaZero, or MuZero
+    seed: int = 0
+    iterations: int = 100  # rounds of self-play and updates
+    save_every: int = 25  # iterations
+    net: NetConfig = field(default_factory=NetConfig)
+    search: SearchConfig = field(default_factory=SearchConfig)
+    selfplay: SelfPlayConfig = field(default_factory=SelfPlayConfig)
+    replay: ReplayConfig = field(default_factory=ReplayConfig)
+    learn: LearnConfig = field(default_factory=LearnConfig)
+    reanalyse: ReanalyseConfig = field(default_factory=ReanalyseConfig)
+    rating: RatingConfig = field(default_factory=RatingConfig)
+
+    def __post_init__(self) -> None:
+        least: dict[str, tuple[Any, float]] = {
+            "iterations": (self.iterations, 1),
+            "save_every": (self.save_every, 1),
+            "seed": (self.seed, 0),
+            "selfplay.lanes": (self.selfplay.lanes, 1),
+            "selfplay.chunk": (self.selfplay.chunk, 1),
+            "selfplay.explore": (self.selfplay.explore, 0),
+            "learn.batch": (self.learn.batch, 1),
+            "learn.begin": (self.learn.begin, 0),
+            "learn.unroll": (self.learn.unroll, 0),
+            "learn.steps": (self.learn.steps, 0),
+            "reanalyse.target_every": (self.reanalyse.target_every, 1),
+            "rating.every": (self.rating.every, 0),
+            "rating.games": (self.rating.games, 2),
+        }
+        for name, (value, bound) in least.items():
+            if value < bound:
+                raise ValueError(f"{name} must be at least {bound}, got {value}")
+        if not self.learn.samples > 0:
+            raise ValueError(f"learn.samples must be above 0, got {self.learn.samples}")
+        if not 0 <= self.reanalyse.share <= 1:
+            raise ValueError(f"reanalyse.share must be from 0 to 1, got {self.reanalyse.share}")
+        if not 0 <= self.selfplay.resign < 1:
+            raise ValueError(
+                f"selfplay.resign must be from 0 to below 1, got {self.selfplay.resign}"
+            )
+        if not self.selfplay.temperatures:
+            raise ValueError("selfplay.temperatures must name at least one")
+        if self.model == "rules" and self.learn.unroll:
+            raise ValueError(
+                f"known rules are not unrolled: learn.unroll must be 0, got {self.learn.unroll}; "
+                "or choose --model learned"
+            )
+        if self.learn.discount < 1 and not self.learn.steps:
+            raise ValueError(
+                "how a game came out is not discounted: with learn.discount "
+                f"{self.learn.discount} choose learn.steps of at least 1"
+            )

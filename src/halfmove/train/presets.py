@@ -1,0 +1,135 @@
+"""Runs by name. Each states only what differs from the defaults of train/config.py."""
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from halfmove.learn.loss import LossConfig
+from halfmove.learn.optimiser import OptimiserConfig
+from halfmove.nets import NetConfig
+from halfmove.train.config import (
+    LearnConfig,
+    RatingConfig,
+    ReplayConfig,
+    SearchConfig,
+    SelfPlayConfig,
+    TrainConfig,
+)
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A run, what it shows and what it needs."""
+
+    make: Callable[[], TrainConfig]
+    text: str
+    needs: str = "two cores"
+
+
+def small(game: str, **changes: Any) -> TrainConfig:
+    """Gumbel AlphaZero for two cores and minutes."""
+    config = TrainConfig(
+        game=game,
+        iterations=200,
+        save_every=50,
+        net=NetConfig(planes=32, blocks=3),
+        search=SearchConfig(simulations=16),
+        selfplay=SelfPlayConfig(lanes=64, chunk=16, explore=8),
+        replay=ReplayConfig(positions=60_000),
+        learn=LearnConfig(batch=256, samples=2.0, begin=4_000),
+        rating=RatingConfig(every=50, games=64, mcts=64),
+    )
+    return replace(config, **changes)
+
+
+def gpu(game: str, **changes: Any) -> TrainConfig:
+    """Gumbel AlphaZero for one large GPU."""
+    config = TrainConfig(
+        game=game,
+        iterations=1_000,
+        save_every=100,
+        net=NetConfig(planes=128, blocks=6, mix="pool", every=3),
+        search=SearchConfig(simulations=32),
+        selfplay=SelfPlayConfig(lanes=1024, chunk=16, explore=30, resign=0.05),
+        replay=ReplayConfig(positions=2_000_000, gigabytes=16.0),
+        learn=LearnConfig(
+            batch=4096, samples=2.0, begin=100_000, optimiser=OptimiserConfig(warmup=500)
+        ),
+        rating=RatingConfig(every=100, games=256, simulations=32, opening=4),
+    )
+    return replace(config, **changes)
+
+
+def tic_tac_toe() -> TrainConfig:
+    """Perfect play in under two minutes."""
+    return small(
+        "tic_tac_toe",
+        iterations=120,
+        net=NetConfig(planes=32, blocks=2),
+        selfplay=SelfPlayConfig(lanes=64, chunk=8, explore=4),
+        replay=ReplayConfig(positions=30_000),
+        learn=LearnConfig(batch=256, samples=4.0, begin=2_000),
+        rating=RatingConfig(every=30, games=64, mcts=32),
+    )
+
+
+def tic_tac_toe_muzero() -> TrainConfig:
+    """The same without the rules."""
+    return replace(
+        tic_tac_toe(),
+        model="learned",
+        iterations=400,
+        learn=LearnConfig(batch=256, samples=4.0, begin=2_000, unroll=3),
+    )
+
+
+def muzero_gpu(game: str) -> TrainConfig:
+    """MuZero on a board: the model is learned, five moves unrolled."""
+    config = gpu(game, model="learned")
+    return replace(
+        config,
+        learn=replace(config.learn, unroll=5, loss=LossConfig(value_weight=1.0)),
+        selfplay=replace(config.selfplay, resign=0.0),
+    )
+
+
+_LARGE = "one GPU"
+PRESETS: dict[str, Preset] = {
+    "tic_tac_toe": Preset(tic_tac_toe, "Gumbel AlphaZero to perfect play in a minute"),
+    "tic_tac_toe-muzero": Preset(tic_tac_toe_muzero, "Gumbel MuZero, rules unknown"),
+    "connect_four": Preset(
+        lambda: small("connect_four", iterations=300), "Gumbel AlphaZero, minutes"
+    ),
+    "hex5": Preset(
+        lambda: small("hex size=5", selfplay=SelfPlayConfig(lanes=64, chunk=16, explore=4)),
+        "Gumbel AlphaZero on 5x5 Hex, minutes",
+    ),
+    "hex7": Preset(lambda: small("hex size=7", iterations=400), "Gumbel AlphaZero on 7x7 Hex"),
+    "go5": Preset(lambda: small("go size=5 komi=0.5", iterations=400), "Gumbel AlphaZero, 5x5 Go"),
+    "othello": Preset(lambda: small("othello", iterations=300), "Gumbel AlphaZero"),
+    "animal_shogi": Preset(lambda: small("animal_shogi", iterations=300), "Gumbel AlphaZero"),
+    "gardner_chess": Preset(lambda: small("gardner_chess", iterations=300), "Gumbel AlphaZero"),
+    "hex9-gpu": Preset(lambda: gpu("hex size=9"), "Gumbel AlphaZero on 9x9 Hex", _LARGE),
+    "hex11-gpu": Preset(lambda: gpu("hex size=11 swap=true"), "Gumbel AlphaZero", _LARGE),
+    "go9-gpu": Preset(lambda: gpu("go size=9 komi=7.0"), "Gumbel AlphaZero on 9x9 Go", _LARGE),
+    "go9-muzero-gpu": Preset(
+        lambda: muzero_gpu("go size=9 komi=7.0"), "Gumbel MuZero, rules unknown", _LARGE
+    ),
+    "go19-gpu": Preset(lambda: gpu("go size=19 komi=7.5"), "Gumbel AlphaZero", _LARGE),
+    "connect_four-gpu": Preset(lambda: gpu("connect_four"), "Gumbel AlphaZero", _LARGE),
+    "othello-gpu": Preset(lambda: gpu("othello"), "Gumbel AlphaZero", _LARGE),
+    "chess-gpu": Preset(lambda: gpu("chess"), "Gumbel AlphaZero", _LARGE),
+    "gardner_chess-gpu": Preset(lambda: gpu("gardner_chess"), "Gumbel AlphaZero", _LARGE),
+    "shogi-gpu": Preset(lambda: gpu("shogi"), "Gumbel AlphaZero", _LARGE),
+    "animal_shogi-gpu": Preset(lambda: gpu("animal_shogi"), "Gumbel AlphaZero", _LARGE),
+}
+
+
+def preset(name: str) -> TrainConfig:
+    """The run of that name; ValueError names those that are there."""
+    if name not in PRESETS:
+        near = difflib.get_close_matches(name, PRESETS, 1)
+        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        raise ValueError(f"unknown preset {name!r}{hint}; there are {', '.join(PRESETS)}")
+    return PRESETS[name].make()
