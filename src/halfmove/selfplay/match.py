@@ -44,9 +44,13 @@ def moves_of(planner: Planner, model: Model) -> Mover:
 
 
 def mcts(
-    game: Game, simulations: int, *, c_puct: float = 2.0, playouts: int = 1
+    game: Game, simulations: int, *, c_puct: float = 3.0, playouts: int = 1
 ) -> tuple[Planner, Model]:
-    """Plain Monte-Carlo tree search: random playouts, pUCT with equal priors, no noise."""
+    """Plain Monte-Carlo tree search: random playouts, pUCT with equal priors, no noise.
+
+    In connect four and Hex 5×5, with 50 and 200 simulations, 400 games each, a `c_puct` of 2
+    to 6 came within 70 Elo of 3; 1 lost by 30 to 290.
+    """
     search = planner(
         "alphazero" if game.players == 2 else "muzero",
         simulations=simulations,
@@ -159,16 +163,15 @@ class _Start:
 
 def _opening(game: Game, opening: int, seed: Array) -> _Start:
     """The opening of that number, [] u32."""
-    begin, go = jax.random.split(jax.random.key(seed))
+    begin, key = jax.random.split(jax.random.key(seed))
 
-    def turn(state: State, key: Array) -> tuple[State, tuple[Array, Array]]:
-        draw, chance = jax.random.split(key)
-        action = choose(jax.random.bits(draw, (), jnp.uint32), game.legal(state))
-        state = game.step(chance, state, action)
-        return state, (action, game.reward(state))
+    def turn(carry: tuple[Array, State], _: None) -> tuple[tuple[Array, State], Any]:
+        key, draw, chance = jax.random.split(carry[0], 3)
+        action = choose(jax.random.bits(draw, (), jnp.uint32), game.legal(carry[1]))
+        state = game.step(chance, carry[1], action)
+        return (key, state), (action, game.reward(state))
 
-    keys = jax.random.split(go, opening)
-    state, (moves, reward) = jax.lax.scan(turn, game.init(begin), keys)
+    (_, state), (moves, reward) = jax.lax.scan(turn, (key, game.init(begin)), length=opening)
     return _Start(state, moves, jnp.sum(reward, axis=0), over(game, state))
 
 

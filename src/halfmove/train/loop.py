@@ -70,6 +70,7 @@ class Loop:
         self._lows: deque[float] = deque(maxlen=LOWS)
         self._rating = Rating(parts, variables)
         self._record = Record(parts.game)
+        self._told = -1  # the part of the run, from save to save, of which a game was written
 
     @property
     def _bootstraps(self) -> bool:
@@ -178,9 +179,13 @@ class Loop:
         return float(np.quantile(np.asarray(self._lows), share, method="lower"))
 
     def _keep_games(self, steps: Step) -> None:
+        """The first game to end after each checkpoint, as text."""
         action, last = jax.device_get((steps.action[0], steps.last[0]))
         for text in self._record.add(action, last):
-            self._run.write_game(f"{self.iteration + 1}.txt", text)
+            part = self.iteration // self.config.save_every
+            if part > self._told:
+                self._told = part
+                self._run.write_game(f"{self.iteration + 1}.txt", text)
 
     def _learn(self, key: Array) -> dict[str, Any]:
         due = self.parts.updates_due(self.iteration + 1) - self.updates
@@ -240,6 +245,7 @@ class Loop:
             "skipped": self._skipped,
             "lows": list(self._lows),
             "record": self._record.moves,
+            "told": self._told,
             "rating": self._rating.meta(),
         }
         self._run.save(self.iteration, self._tree(), meta)
@@ -255,7 +261,7 @@ class Loop:
         self.iteration, self.updates, self.games = found.number, meta["updates"], meta["games"]
         self._skipped = meta["skipped"]
         self._lows.extend(meta["lows"])
-        self._record.moves = list(meta["record"])
+        self._record.moves, self._told = list(meta["record"]), meta["told"]
         self._rating.restore(tree["rating"], meta["rating"])
 
     def _expected(self) -> dict[str, Any]:

@@ -27,6 +27,10 @@ class Preset:
     needs: str = "two cores"
 
 
+# Q as a game's result, from a loss to a win: where all moves are equal no difference is made up.
+RESULTS = "normalise=(-1.0, 1.0)"
+
+
 def small(game: str, **changes: Any) -> TrainConfig:
     """Gumbel AlphaZero for two cores and minutes."""
     config = TrainConfig(
@@ -34,7 +38,7 @@ def small(game: str, **changes: Any) -> TrainConfig:
         iterations=200,
         save_every=50,
         net=NetConfig(planes=32, blocks=3),
-        search=SearchConfig(simulations=16),
+        search=SearchConfig(simulations=16, options=(RESULTS,)),
         selfplay=SelfPlayConfig(lanes=64, chunk=16, explore=8),
         replay=ReplayConfig(positions=60_000),
         learn=LearnConfig(batch=256, samples=2.0, begin=4_000),
@@ -50,7 +54,7 @@ def gpu(game: str, **changes: Any) -> TrainConfig:
         iterations=1_000,
         save_every=100,
         net=NetConfig(planes=128, blocks=6, mix="pool", every=3),
-        search=SearchConfig(simulations=32),
+        search=SearchConfig(simulations=32, options=(RESULTS,)),
         selfplay=SelfPlayConfig(lanes=1024, chunk=16, explore=30, resign=0.05),
         replay=ReplayConfig(positions=2_000_000, gigabytes=16.0),
         learn=LearnConfig(

@@ -53,7 +53,7 @@ class Rating:
         gain = elo(result.score)
         before = self._rating["rating"]
         self._rating = {
-            "rating": before + gain.rating,
+            "rating": before + gain.difference,
             "rating_low": before + gain.low,
             "rating_high": before + gain.high,
         }

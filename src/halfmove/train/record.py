@@ -18,13 +18,11 @@ class Record:
         self.moves: list[int] = []
 
     def add(self, action: Any, last: Any) -> Iterator[str]:
-        """The games that ended with these moves [T], as text; at most the first of a chunk."""
-        told = False
+        """The games that ended with these moves [T], as text."""
         for move, ended in zip(np.asarray(action), np.asarray(last), strict=True):
             self.moves.append(int(move))
             if ended:
-                if not told and not self._game.chance:
-                    told = True
+                if not self._game.chance:  # else the moves do not tell the game
                     yield self._text()
                 self.moves = []
 
