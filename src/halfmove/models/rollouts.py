@@ -1,7 +1,7 @@
 """Known rules and random playouts: a model that knows nothing, for plain Monte-Carlo tree search.
 
 It takes no parameters (`params` is None). With pUCT it is a fixed opponent to measure a
-network by; `halfmove.selfplay.mcts` puts the two together.
+network by; `selfplay.match.mcts` puts the two together.
 """
 
 import functools

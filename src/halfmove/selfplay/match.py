@@ -15,7 +15,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.special import betaincinv  # type: ignore[import-untyped]
+from scipy.special import betaincinv
 
 from halfmove.core.game import Game, State, over, timestep
 from halfmove.core.types import Array, Model, Planner, TimeStep, pytree

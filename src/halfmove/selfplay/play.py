@@ -126,7 +126,7 @@ class SelfPlay:
         return Lanes(
             state=jax.vmap(self.game.init)(jax.random.split(init_key, games)),
             moves=jnp.zeros(games, jnp.int32),
-            lowest=jnp.full((games, self.game.players), jnp.inf),
+            lowest=jnp.full((games, self.game.players), jnp.inf, jnp.float32),
             plays_on=jax.random.bernoulli(play_key, self.calibration, (games,)),
         )
 

@@ -23,11 +23,12 @@ from rich.console import Console
 
 from halfmove.core.types import Array, Step
 from halfmove.selfplay import NEVER
+from halfmove.selfplay.host import HostReport
 from halfmove.train.checkpoint import Keep
 from halfmove.train.config import TrainConfig
 from halfmove.train.durable import RunError
 from halfmove.train.folder import Run
-from halfmove.train.parts import Parts, parts_of
+from halfmove.train.parts import Parts, opened
 from halfmove.train.progress import Progress, Rate
 from halfmove.train.rating import Rating
 from halfmove.train.record import Record
@@ -44,10 +45,13 @@ def train(
 
     Ctrl-C saves and stops; a second one only stops. RunError says what went wrong.
     """
-    parts = parts_of(config)
     keep = Keep(last=2, every=config.save_every, parts=("variables",))
     given = None if resume else asdict(config)
-    with Run(path, given, keep=keep, console=console) as run, _stopping() as stop:
+    with (
+        opened(config) as parts,
+        Run(path, given, keep=keep, console=console) as run,
+        _stopping() as stop,
+    ):
         loop = Loop(parts, run)
         if resume:
             loop.restore()
@@ -69,7 +73,7 @@ class Loop:
         self._skipped = 0  # in a row
         self._lows: deque[float] = deque(maxlen=LOWS)
         self._rating = Rating(parts, variables)
-        self._record = Record(parts.game)
+        self._record = Record(parts.game) if parts.game else None
         self._told = -1  # the part of the run, from save to save, of which a game was written
 
     @property
@@ -105,13 +109,14 @@ class Loop:
                 )
                 self._run.log(self.iteration, metrics, clock)
                 last = self.iteration == self.config.iterations
-                if last or stop or self.iteration % self.config.save_every == 0:
+                stopping = bool(stop)  # once: Ctrl-C after the save is for the next iteration
+                if last or stopping or self.iteration % self.config.save_every == 0:
                     self.save()
                 shown.show(
                     self.iteration / self.config.iterations,
                     self._figures(metrics, speed.add(self.positions)),
                 )
-                if stop and not last:
+                if stopping and not last:
                     _log.info(
                         "stopped; `halfmove resume %s` goes on from iteration %d",
                         self._run.path, self.iteration,
@@ -158,12 +163,12 @@ class Loop:
             "selfplay/games": games,
         }
         if games:
-            metrics |= {
-                "selfplay/length": told.plies / games,
-                "selfplay/first": told.first / games,
-                "selfplay/drawn": told.drawn / games,
-                "selfplay/cut": told.cut / games,
-            }
+            metrics |= {"selfplay/length": told.plies / games, "selfplay/cut": told.cut / games}
+            if isinstance(told, HostReport):
+                metrics["selfplay/return"] = told.returns / games
+            else:
+                metrics["selfplay/first"] = told.first / games
+                metrics["selfplay/drawn"] = told.drawn / games
         if self.config.selfplay.resign:
             bound = resign if math.isfinite(resign) else -1.0
             metrics |= {"selfplay/resign_below": bound}
@@ -180,6 +185,8 @@ class Loop:
 
     def _keep_games(self, steps: Step) -> None:
         """The first game to end after each checkpoint, as text."""
+        if self._record is None:
+            return
         action, last = jax.device_get((steps.action[0], steps.last[0]))
         for text in self._record.add(action, last):
             part = self.iteration // self.config.save_every
@@ -216,6 +223,7 @@ class Loop:
             "loss": "learn/loss", "policy loss": "learn/policy_loss",
             "value loss": "learn/value_loss", "entropy": "selfplay/entropy",
             "value error": "learn/value_error", "game length": "selfplay/length",
+            "return": "selfplay/return",
         }  # fmt: skip
         figures: dict[str, float | str] = {
             "games": self.games, "positions": self.positions, "positions/s": speed,
@@ -244,7 +252,7 @@ class Loop:
             "games": self.games,
             "skipped": self._skipped,
             "lows": list(self._lows),
-            "record": self._record.moves,
+            "record": self._record.moves if self._record else [],
             "told": self._told,
             "rating": self._rating.meta(),
         }
@@ -261,8 +269,14 @@ class Loop:
         self.iteration, self.updates, self.games = found.number, meta["updates"], meta["games"]
         self._skipped = meta["skipped"]
         self._lows.extend(meta["lows"])
-        self._record.moves, self._told = list(meta["record"]), meta["told"]
+        self._told = meta["told"]
+        if self._record:
+            self._record.moves = list(meta["record"])
         self._rating.restore(tree["rating"], meta["rating"])
+        again = jax.random.fold_in(jax.random.fold_in(self._key, 0), self.iteration)
+        self.lanes, self.store = self.parts.resumed(again, self.lanes, self.store)
+        if self.parts.game is None:
+            _log.info("environments cannot be saved: their episodes are cut short, new ones begin")
 
     def _expected(self) -> dict[str, Any]:
         """What a checkpoint must have in common with the run that goes on from it."""

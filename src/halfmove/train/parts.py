@@ -3,16 +3,18 @@
 One process may play and learn with them (train/loop.py), or many may share the work.
 """
 
+import contextlib
 import functools
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import optax
 
-from halfmove import games
+from halfmove import envs, games
 from halfmove.core.game import Game
 from halfmove.core.types import Array, Planner, Step
 from halfmove.learn import reanalyse, targets
@@ -20,12 +22,14 @@ from halfmove.learn.augment import turned
 from halfmove.learn.loss import simple
 from halfmove.learn.optimiser import optimiser
 from halfmove.learn.update import Batch, update
-from halfmove.learn.views import View, narrowed, of_game
+from halfmove.learn.views import View, narrowed, of_frames, of_game, of_observations
 from halfmove.models import Learned, Rules, Spec, Trainable, Variables
-from halfmove.replay import Replay, Sample, Store, bytes_of, fit
+from halfmove.replay import Replay, Sample, Store, bytes_of, fit, outcome
 from halfmove.search import planner
 from halfmove.selfplay import Lanes, Report, SelfPlay
+from halfmove.selfplay.host import HostLanes, HostPlay
 from halfmove.train.config import SearchConfig, TrainConfig
+from halfmove.train.durable import RunError
 
 
 def planner_of(config: SearchConfig, **more: Any) -> Planner:
@@ -39,10 +43,10 @@ class Parts:
     """The pieces of a run. Everything here is static: hashable, and made once."""
 
     config: TrainConfig
-    game: Game
+    game: Game | None  # None: an environment on the host
     model: Trainable
     planner: Planner
-    selfplay: SelfPlay
+    selfplay: SelfPlay | HostPlay
     replay: Replay
     optimiser: optax.GradientTransformation
     view: View
@@ -64,7 +68,7 @@ class Parts:
         positions = iterations * self.chunk_positions - learn.begin
         return max(0, math.floor(positions * learn.samples / learn.batch))
 
-    def begin(self, key: Array) -> tuple[Variables, Any, Lanes, Store]:
+    def begin(self, key: Array) -> tuple[Variables, Any, Lanes | HostLanes, Store]:
         """New variables, the optimiser's state, new games and an empty replay."""
         net_key, game_key = jax.random.split(key)
         variables = self.model.init(net_key)
@@ -78,14 +82,43 @@ class Parts:
     @functools.cached_property
     def play(self) -> Any:
         """(variables, lanes, store, key, temperature, resign) -> (lanes, store, steps, report)."""
+        selfplay = self.selfplay
+        if isinstance(selfplay, HostPlay):
+            return self._play_on_host(selfplay)
 
         def run(
             variables: Variables, lanes: Lanes, store: Store, key: Array, heat: Array, resign: Array
         ) -> tuple[Lanes, Store, Step, Report]:
-            lanes, steps, report = self.selfplay.play(variables, lanes, key, heat, resign)
+            lanes, steps, report = selfplay.play(variables, lanes, key, heat, resign)
             return lanes, self.replay.add(store, steps), steps, report
 
         return jax.jit(run, donate_argnums=(1, 2))
+
+    def _play_on_host(self, selfplay: HostPlay) -> Any:
+        add = jax.jit(self.replay.add, donate_argnums=0)
+
+        def run(
+            variables: Variables, lanes: HostLanes, store: Store, key: Array, heat: Any, resign: Any
+        ) -> tuple[HostLanes, Store, Step, Report]:
+            lanes, steps, report = selfplay.play(variables, lanes, key, heat, resign)
+            return lanes, add(store, steps), steps, report
+
+        return run
+
+    def resumed(self, key: Array, lanes: Any, store: Store) -> tuple[Any, Store]:
+        """Lanes and store to go on with, given those of a checkpoint.
+
+        Games go on as they were. Environments cannot be saved: new episodes begin, and those
+        that were going on count as cut short.
+        """
+        if not isinstance(self.selfplay, HostPlay):
+            return lanes, store
+        return self.selfplay.begin(key), cut_short(self.replay, store)
+
+    def close(self) -> None:
+        """Ends the environments, if there are any."""
+        if isinstance(self.selfplay, HostPlay):
+            self.selfplay.env.close()
 
     @functools.cached_property
     def learn(self) -> Any:
@@ -125,7 +158,9 @@ class Parts:
         if learn.policy == "simple":
             goal = simple(goal, sample.window.action[:, : learn.unroll + 1])
         batch = Batch(first.observation, goal)
-        return turned(turn_key, self.game, batch) if learn.symmetries else batch
+        if self.game is None or not learn.symmetries:
+            return batch
+        return turned(turn_key, self.game, batch)
 
     def _again(
         self, variables: Variables, target: Variables, store: Store, sample: Sample, key: Array
@@ -152,8 +187,23 @@ class Parts:
         return isinstance(other, Parts) and self.config == other.config
 
 
+@contextlib.contextmanager
+def opened(config: TrainConfig) -> Iterator[Parts]:
+    """The pieces of a run, which ends its environments; if one fails this is a RunError."""
+    try:
+        with contextlib.closing(parts_of(config)) as parts:
+            yield parts
+    except envs.EnvError as error:
+        raise RunError(str(error)) from error
+
+
 def parts_of(config: TrainConfig) -> Parts:
-    """The pieces that `config` names; ValueError says what does not fit."""
+    """The pieces that `config` names; ValueError says what does not fit.
+
+    An environment is started; `close` ends it.
+    """
+    if config.game.split(":")[0] in envs.ROOMS:
+        return _of_environment(config)
     game = games.read(config.game)
     model: Trainable
     if config.model == "rules":
@@ -164,25 +214,82 @@ def parts_of(config: TrainConfig) -> Parts:
     play = config.selfplay
     lanes = SelfPlay(game, model, search, play.lanes, play.chunk, play.explore, play.calibration)
     example = jax.eval_shape(functools.partial(_one_chunk, lanes, model))
+    return Parts(
+        config, game, model, search, lanes, _replay(config, example),
+        optimiser(config.learn.optimiser), of_game(game), example,
+    )  # fmt: skip
+
+
+def environment_of(text: str, lanes: int) -> envs.Env:
+    """The environments of a line such as "atari:ms_pacman size=64", to be closed."""
+    name, *words = text.split()
+    options = dict(games.setting(word) for word in words)
+    if "envs" in options:
+        raise ValueError("how many environments there are is said by selfplay.lanes, not by envs")
+    if "samples" in options:
+        raise ValueError("continuous actions (samples=K) cannot be learned, only be searched")
+    try:
+        return envs.make(name, envs=lanes, **options)
+    except ImportError as error:
+        raise RunError(str(error)) from error
+
+
+def _of_environment(config: TrainConfig) -> Parts:
+    play = config.selfplay
+    if config.model != "learned":
+        raise ValueError(
+            f"{config.game} has no rules that a search could follow: choose --model learned"
+        )
+    if play.resign:
+        raise ValueError(f"no one resigns in {config.game}: selfplay.resign must be 0")
+    env = environment_of(config.game, play.lanes)
+    try:
+        seen = env.reset(config.seed)
+        model = Learned(Spec.of_timestep(seen, discount=config.learn.discount), config.net)
+        search = planner_of(config.search)
+        lanes = HostPlay(env, model, search, play.chunk, play.explore)
+        frames = getattr(seen.observation, "frames", None)
+        example = lanes.example(seen)
+        context = len(frames) if frames is not None else 0
+        return Parts(
+            config, None, model, search, lanes, _replay(config, example, context=context),
+            optimiser(config.learn.optimiser),
+            (of_observations if frames is None else of_frames)(env.actions), example,
+        )  # fmt: skip
+    except BaseException:
+        env.close()
+        raise
+
+
+def _replay(config: TrainConfig, example: Step, **options: Any) -> Replay:
     learn = config.learn
-    window = learn.unroll + 1 + learn.steps
-    replay = fit(
+    return fit(
         example,
         positions=config.replay.positions,
         nbytes=int(config.replay.gigabytes * 1e9),
-        chunk=play.chunk,
-        window=window,
+        chunk=config.selfplay.chunk,
+        window=learn.unroll + 1 + learn.steps,
         finished_only=not learn.steps,
         kind=config.replay.kind,
         alpha=config.replay.alpha,
         beta=config.replay.beta,
+        **options,
     )
-    return Parts(
-        config, game, model, search, lanes, replay, optimiser(learn.optimiser), of_game(game),
-        example,
-    )  # fmt: skip
+
+
+def cut_short(replay: Replay, store: Store) -> Store:
+    """The store when nothing follows its newest moves: the games they belong to have no end."""
+    newest = (store.head - 1) % replay.length
+    last = store.steps.last.at[:, newest].set(True)
+    goes_on = jnp.abs(store.side) == 1
+    return replace(
+        store,
+        steps=replace(store.steps, last=last),
+        side=jnp.where(goes_on, jnp.int8(outcome.CUT), store.side),
+        running=outcome.begin(replay.lanes),
+    )
 
 
 def _one_chunk(lanes: SelfPlay, model: Trainable) -> Step:
-    key = jax.random.key(0)
-    return lanes.play(model.init(key), lanes.begin(key), key)[1]
+    net_key, game_key, play_key = jax.random.split(jax.random.key(0), 3)
+    return lanes.play(model.init(net_key), lanes.begin(game_key), play_key)[1]

@@ -7,10 +7,11 @@ from typing import Any
 
 from halfmove.learn.loss import LossConfig
 from halfmove.learn.optimiser import OptimiserConfig
-from halfmove.nets import NetConfig
+from halfmove.nets import HeadConfig, NetConfig
 from halfmove.train.config import (
     LearnConfig,
     RatingConfig,
+    ReanalyseConfig,
     ReplayConfig,
     SearchConfig,
     SelfPlayConfig,
@@ -98,6 +99,68 @@ def muzero_gpu(game: str) -> TrainConfig:
     )
 
 
+def cartpole() -> TrainConfig:
+    """Gumbel MuZero on the host's environments, to the time limit."""
+    return TrainConfig(
+        game="gymnasium:CartPole-v1",
+        model="learned",
+        iterations=300,
+        save_every=50,
+        net=NetConfig(
+            kind="mlp",
+            planes=64,
+            blocks=1,
+            norm="none",
+            value=HeadConfig("categorical", size=20),
+            reward=HeadConfig("categorical", size=2),
+        ),
+        search=SearchConfig(simulations=16),
+        selfplay=SelfPlayConfig(lanes=32, chunk=16, explore=0),
+        replay=ReplayConfig(positions=50_000),
+        learn=LearnConfig(
+            batch=256,
+            samples=8.0,
+            begin=2_000,
+            unroll=5,
+            steps=50,  # fewer learn a slow drift off the track: 200 moves lead there
+            discount=0.99,
+            loss=LossConfig(l2=1e-5),
+            optimiser=OptimiserConfig(schedule="cosine", updates=4_700, final=0.02, clip=5.0),
+        ),
+    )
+
+
+def atari(rom: str) -> TrainConfig:
+    """Gumbel MuZero with Reanalyze on two cores: small and grey, to see it run."""
+    return TrainConfig(
+        game=f"atari:{rom} grey=true history=4 full_actions=false",
+        model="learned",
+        iterations=1_000,
+        save_every=100,
+        net=NetConfig(
+            kind="atari",
+            planes=16,
+            blocks=1,
+            value=HeadConfig("categorical"),
+            reward=HeadConfig("categorical"),
+        ),
+        search=SearchConfig(simulations=8),
+        selfplay=SelfPlayConfig(lanes=4, chunk=16, explore=1_000_000),
+        replay=ReplayConfig(positions=50_000, kind="prioritised"),
+        learn=LearnConfig(
+            batch=32,
+            samples=2.0,
+            begin=1_000,
+            unroll=5,
+            steps=5,
+            discount=0.997,
+            loss=LossConfig(value_weight=0.25),
+            optimiser=OptimiserConfig(clip=5.0),
+        ),
+        reanalyse=ReanalyseConfig(share=0.8),
+    )
+
+
 _LARGE = "one GPU"
 PRESETS: dict[str, Preset] = {
     "tic_tac_toe": Preset(tic_tac_toe, "Gumbel AlphaZero to perfect play in a minute"),
@@ -114,6 +177,10 @@ PRESETS: dict[str, Preset] = {
     "othello": Preset(lambda: small("othello", iterations=300), "Gumbel AlphaZero"),
     "animal_shogi": Preset(lambda: small("animal_shogi", iterations=300), "Gumbel AlphaZero"),
     "gardner_chess": Preset(lambda: small("gardner_chess", iterations=300), "Gumbel AlphaZero"),
+    "cartpole": Preset(cartpole, "Gumbel MuZero to a return of 500, minutes"),
+    "atari-ms_pacman": Preset(
+        lambda: atari("ms_pacman"), "Gumbel MuZero with Reanalyze, hours; needs halfmove[atari]"
+    ),
     "hex9-gpu": Preset(lambda: gpu("hex size=9"), "Gumbel AlphaZero on 9x9 Hex", _LARGE),
     "hex11-gpu": Preset(lambda: gpu("hex size=11 swap=true"), "Gumbel AlphaZero", _LARGE),
     "go9-gpu": Preset(lambda: gpu("go size=9 komi=7.0"), "Gumbel AlphaZero on 9x9 Go", _LARGE),

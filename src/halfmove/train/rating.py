@@ -31,10 +31,11 @@ class Rating:
 
     def __init__(self, parts: Parts, variables: Variables) -> None:
         config = parts.config
-        self._game, self._config = parts.game, config.rating
-        self._on = bool(self._config.every) and parts.game.players == 2
-        if not self._on:
+        self._config = config.rating
+        self._on = bool(self._config.every) and parts.game is not None and parts.game.players == 2
+        if not self._on or parts.game is None:
             return
+        self._game = parts.game
         search = SearchConfig(
             config.search.planner, self._config.simulations, config.search.options
         )
@@ -50,7 +51,7 @@ class Rating:
         past_key, mcts_key = jax.random.split(key)
         now = Contender(self._moves, variables)
         result = self._match(past_key, now, Contender(self._moves, self._past))
-        gain = elo(result.score)
+        gain = elo(result.score[result.fresh])  # a game played twice tells nothing new
         before = self._rating["rating"]
         self._rating = {
             "rating": before + gain.difference,
