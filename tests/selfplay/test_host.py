@@ -97,7 +97,8 @@ def test_the_steps_are_what_the_environments_did():
                 cuts += cut and not ended
                 seen, _ = by_hand.reset()
                 earned = []
-    assert cuts > 0 and len(returns) > cuts  # both kinds of end were met
+    assert cuts > 0  # both kinds of end were met
+    assert len(returns) > cuts
     assert sum(int(r.games) for r in reports) == len(returns)
     assert sum(int(r.plies) for r in reports) == sum(lengths)
     assert sum(int(r.cut) for r in reports) == cuts
@@ -119,8 +120,9 @@ def test_only_the_first_moves_of_an_episode_are_drawn():
         play = HostPlay(env, Flat(2, 1.0), search, CHUNK, explore=2)
         steps, _ = chunks(play, 8, temperature=100.0)
     height = steps.state[..., 0]
-    drawn = steps.action[height < 2]
-    assert 0.25 < drawn.mean() < 0.75
+    later = steps.state[..., 1] > 1  # not the first episode
+    for early in (0, 1):
+        assert 0.2 < steps.action[(height == early) & later].mean() < 0.8
     assert (steps.action[height >= 2] == 1).all()
     assert (height >= 2).any()
 
@@ -197,14 +199,15 @@ def test_frames_are_stored_once_and_shown_again_as_they_were():
     np.testing.assert_allclose(steps.value, shown.sum((2, 3, 4)), rtol=1e-5)
 
     replay = Replay(LANES, 3 * CHUNK, CHUNK, window=2, context=env.history)
-    store = replay.empty(steps)
+    store, add = replay.empty(steps), jax.jit(replay.add)
     for t in range(0, 3 * CHUNK, CHUNK):
         part = jax.tree.map(lambda x, t=t: jnp.asarray(x[:, t : t + CHUNK]), steps)
-        store = replay.add(store, part)
+        store = add(store, part)
     lane = jnp.repeat(jnp.arange(LANES), 3 * CHUNK - 1)
     time = jnp.tile(jnp.arange(3 * CHUNK - 1), LANES)
-    sample = replay.at(store, lane, time)
-    again = np.asarray(planes(of_frames(env.actions)(sample).observation))
+    sample = jax.jit(replay.at)(store, lane, time)
+    view = of_frames(env.actions)
+    again = np.asarray(jax.jit(lambda s: planes(view(s).observation))(sample))
     again = again.reshape(len(lane), 2, 2, 2, -1)
     for i, (b, t) in enumerate(zip(lane.tolist(), time.tolist(), strict=True)):
         np.testing.assert_array_equal(again[i, 0], shown[b, t])
