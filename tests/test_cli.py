@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from halfmove import cli, games
-from halfmove.experiments import improvement
+from halfmove.experiments import improvement, learning
 from halfmove.search import planners
+from halfmove.train import presets
 
 ROOT = Path(__file__).parents[1]
 
@@ -174,32 +175,68 @@ def test_check_passes_the_options_of_the_game_on(capsys):
     assert "unknown property 'colour'; there are types, legal" in capsys.readouterr().err
 
 
-def test_demo_passes_its_options_on(monkeypatch):
+def test_improvement_passes_its_options_on(monkeypatch):
     seen = []
 
-    def main(folder: str = "out/demo", seed: int = 0) -> int:
+    def main(folder: str = "out/improvement", seed: int = 0) -> int:
         seen.append((folder, seed))
         return 3
 
     monkeypatch.setattr(improvement, "main", main)
-    assert cli.main(["demo"]) == 3
-    assert cli.main(["demo", "--folder", "new", "--seed", "7"]) == 3
-    assert seen == [("out/demo", 0), ("new", 7)]
+    assert cli.main(["improvement"]) == 3
+    assert cli.main(["improvement", "--folder", "new", "--seed", "7"]) == 3
+    assert seen == [("out/improvement", 0), ("new", 7)]
+
+
+def test_the_demonstration_trains_shows_and_says_how_to_play(tmp_path, capsys, monkeypatch):
+    config = presets.preset("hex5")
+    short = dataclasses.replace(
+        config,
+        iterations=2,
+        net=dataclasses.replace(config.net, planes=4, blocks=1),
+        search=dataclasses.replace(config.search, simulations=2),
+        selfplay=dataclasses.replace(config.selfplay, lanes=4, chunk=16),
+        rating=dataclasses.replace(config.rating, every=1, games=4, simulations=2, mcts=2),
+    )
+    monkeypatch.setattr(learning, "preset", lambda name: short)
+    for number in (1, 2):  # a second demonstration gets a folder of its own
+        assert cli.main(["demo", "--folder", str(tmp_path / "demo")]) == 0
+        out = capsys.readouterr().out
+        run = tmp_path / "demo" / f"hex5-{number}"
+        assert f"halfmove play {run}" in out
+        assert len([x for x in out.splitlines() if x.endswith("%")]) == 2  # two ratings
+        assert list((run / "plots").glob("*.png"))
+
+
+def test_presets_are_listed_and_all_fit_together(capsys):
+    assert cli.main(["presets"]) == 0
+    out = capsys.readouterr().out
+    for name in presets.PRESETS:
+        assert name in out
+        presets.preset(name)
+    assert cli.main(["train", "tictactoe"]) == 2
+    assert "did you mean 'tic_tac_toe'" in capsys.readouterr().err
+    assert cli.main(["train", "tic_tac_toe", "--learn.batch", "0"]) == 2
+    assert "learn.batch must be at least 1, got 0" in capsys.readouterr().err
+    assert cli.main(["train", "tic_tac_toe", "--help"]) == 0
+    assert "--net.planes" in capsys.readouterr().out
+    assert cli.main(["resume", "/nowhere"]) == 1
+    assert "/nowhere is not a run" in capsys.readouterr().err
 
 
 def test_bad_usage_is_named(capsys, tmp_path):
     assert "COMMAND" in usage_error(capsys)
     assert "no_such" in usage_error(capsys, "no_such")
-    assert "at least 0, got '-1'" in usage_error(capsys, "demo", "--seed=-1")
+    assert "at least 0, got '-1'" in usage_error(capsys, "improvement", "--seed=-1")
     assert "at least 1, got '0'" in usage_error(capsys, "check", "hex", "--games=0")
     (tmp_path / "file").write_text("")
-    assert cli.main(["demo", "--folder", str(tmp_path / "file")]) == 2
+    assert cli.main(["improvement", "--folder", str(tmp_path / "file")]) == 2
     assert "--folder must be a directory or a new path" in capsys.readouterr().err
 
 
 def test_a_folder_that_cannot_be_written_is_named(capsys, tmp_path):
     (tmp_path / "file").write_text("")
-    assert cli.main(["demo", "--folder", str(tmp_path / "file" / "below")]) == 1
+    assert cli.main(["improvement", "--folder", str(tmp_path / "file" / "below")]) == 1
     assert f"cannot write to --folder {tmp_path}/file/below" in capsys.readouterr().err
 
 

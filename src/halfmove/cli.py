@@ -106,16 +106,40 @@ def _parser() -> argparse.ArgumentParser:
     )
     presets.set_defaults(run=_presets)
 
+    play = commands.add_parser(
+        "play",
+        help="play against a run's network in the terminal",
+        description="Play against the newest network of a run, in the terminal.",
+    )
+    play.add_argument("folder", help="the run's folder")
+    play.add_argument(
+        "--simulations", type=_count, default=64, help="of each of its moves (default: %(default)s)"
+    )
+    play.add_argument("--second", action="store_true", help="let the network begin")
+    play.set_defaults(run=_play)
+
     demo = commands.add_parser(
         "demo",
+        help="watch a network learn 5x5 Hex, a few minutes",
+        description="Train a network on 5x5 Hex and say how strong it became.",
+    )
+    demo.add_argument(
+        "--folder", default="out/demo", help="where the run goes (default: %(default)s)"
+    )
+    demo.set_defaults(run=_demo)
+
+    improvement = commands.add_parser(
+        "improvement",
         help="show policy improvement on bandits and small games",
         description="Show policy improvement on bandits and small games, printed and plotted.",
     )
-    demo.add_argument(
-        "--folder", default="out/demo", help="where the plots go (default: %(default)s)"
+    improvement.add_argument(
+        "--folder", default="out/improvement", help="where the plots go (default: %(default)s)"
     )
-    demo.add_argument("--seed", type=_seed, default=0, help="of all chance (default: %(default)s)")
-    demo.set_defaults(run=_demo)
+    improvement.add_argument(
+        "--seed", type=_seed, default=0, help="of all chance (default: %(default)s)"
+    )
+    improvement.set_defaults(run=_improvement)
     return parser
 
 
@@ -246,7 +270,27 @@ def _presets(options: argparse.Namespace) -> int:
     return command.presets()
 
 
+def _play(options: argparse.Namespace) -> int:
+    from halfmove.play import terminal
+    from halfmove.train.durable import RunError
+
+    try:
+        return terminal.main(options.folder, simulations=options.simulations, second=options.second)
+    except (RunError, ValueError) as error:
+        return _fail(str(error), 1)
+
+
 def _demo(options: argparse.Namespace) -> int:
+    from halfmove.experiments import learning
+    from halfmove.train.durable import RunError
+
+    try:
+        return learning.main(folder=options.folder)
+    except RunError as error:
+        return _fail(str(error), 1)
+
+
+def _improvement(options: argparse.Namespace) -> int:
     from halfmove.experiments import improvement
 
     if os.path.exists(options.folder) and not os.path.isdir(options.folder):

@@ -30,7 +30,7 @@ Gains = dict[str, dict[int, Gain]]
 Solved = dict[str, dict[int, tuple[float, float]]]  # player -> n -> share of (wins, blocks)
 
 
-def main(folder: str = "out/demo", seed: int = 0) -> int:
+def main(folder: str = "out/improvement", seed: int = 0) -> int:
     """Runs everything, writes pictures into `folder`, returns 0."""
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise ValueError(f"seed must be a whole number of at least 0, got {seed!r}")
