@@ -23,7 +23,7 @@ def main(folder: str = "out/demo") -> int:
     print(f"\npositions   rating   score against plain MCTS with {config.rating.mcts} simulations")
     for line in rated:
         print(
-            f"{line['run/positions']:9,}  {line['rating/rating']:7.0f}  {line['rating/mcts']:7.0%}"
+            f"{line['run/positions']:9,}  {line['rating/rating']:7.0f}  {line['score/mcts']:7.0%}"
         )
     print(f"\nThe run is in {run}, its plots in {run / 'plots'}.")
     print(f"Play against it: .venv/bin/halfmove play {run}")

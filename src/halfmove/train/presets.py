@@ -67,26 +67,33 @@ def gpu(game: str, **changes: Any) -> TrainConfig:
 
 
 def tic_tac_toe() -> TrainConfig:
-    """Perfect play in under two minutes."""
+    """Never beaten, after less than a minute."""
     return small(
         "tic_tac_toe",
-        iterations=120,
+        iterations=160,
         net=NetConfig(planes=32, blocks=2),
         selfplay=SelfPlayConfig(lanes=64, chunk=8, explore=4),
         replay=ReplayConfig(positions=30_000),
-        learn=LearnConfig(batch=256, samples=4.0, begin=2_000),
-        rating=RatingConfig(every=30, games=64, mcts=32),
+        learn=LearnConfig(batch=256, samples=4.0, begin=2_000, optimiser=falling(1_300)),
+        rating=RatingConfig(every=40, games=64, mcts=32),
     )
 
 
 def tic_tac_toe_muzero() -> TrainConfig:
     """The same without the rules."""
+    config = tic_tac_toe()
     return replace(
-        tic_tac_toe(),
+        config,
         model="learned",
-        iterations=400,
-        learn=LearnConfig(batch=256, samples=4.0, begin=2_000, unroll=3),
+        iterations=300,
+        net=NetConfig(planes=32, blocks=1),
+        learn=replace(config.learn, unroll=3, optimiser=falling(2_400)),
     )
+
+
+def falling(updates: int) -> OptimiserConfig:
+    """Adam whose rate falls to almost nothing over so many updates."""
+    return OptimiserConfig(learning_rate=2e-3, schedule="cosine", updates=updates, final=0.02)
 
 
 def hex5() -> TrainConfig:
@@ -158,7 +165,7 @@ def atari(rom: str) -> TrainConfig:
             reward=HeadConfig("categorical"),
         ),
         search=SearchConfig(simulations=8),
-        selfplay=SelfPlayConfig(lanes=4, chunk=16, explore=1_000_000),
+        selfplay=SelfPlayConfig(lanes=4, chunk=16, explore=0),
         replay=ReplayConfig(positions=50_000, kind="prioritised"),
         learn=LearnConfig(
             batch=32,

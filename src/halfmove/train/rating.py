@@ -59,11 +59,11 @@ class Rating:
             "rating_high": before + gain.high,
         }
         metrics = {f"rating/{name}": x for name, x in self._rating.items()}
-        metrics |= {"rating/past": float(result.score.mean()), "rating/distinct": result.distinct}
+        metrics |= {"score/past": float(result.score.mean()), "matches/distinct": result.distinct}
         if self._config.mcts:
             plain = Contender(moves_of(*mcts(self._game, self._config.mcts)))
             self._score = float(self._match(mcts_key, now, plain).score.mean())
-            metrics["rating/mcts"] = self._score
+            metrics["score/mcts"] = self._score
         self._past = jax.tree.map(jnp.copy, variables)
         return metrics
 
