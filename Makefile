@@ -39,7 +39,7 @@ $(DEV): pyproject.toml .ci/setup
 	@.ci/setup "$(PYTHON)" "$(VENV)" '.[dev]'
 	@touch $(RUNTIME) $@
 
-demo: $(RUNTIME)  ## show policy improvement on bandits and small games
+demo: $(RUNTIME)  ## train a network on 5x5 Hex before your eyes, a few minutes
 	$(BIN)/halfmove demo
 
 test: $(DEV)  ## the default tests

@@ -136,7 +136,7 @@ def cartpole() -> TrainConfig:
         # actions always gets the whole policy, however little better it is.
         search=SearchConfig(simulations=16, options=("normalise=(0.0,100.0)",)),
         selfplay=SelfPlayConfig(lanes=32, chunk=16, explore=0),
-        replay=ReplayConfig(positions=50_000),
+        replay=ReplayConfig(positions=16_000),  # returns bootstrap from values as old as this
         learn=LearnConfig(
             batch=256,
             samples=8.0,
