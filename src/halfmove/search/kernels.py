@@ -38,9 +38,9 @@ def prepare(
     how = how or ("triton" if jax.default_backend() == "gpu" else "native")
     native = how == "native"
     width = actions if native else max(pl.next_power_of_2(actions), 16)
-    # Measured on an H200: few games leave warps to spare.
-    few = games <= 256 and how == "triton"
-    levels = min(8 if few else 4, 4096 // width)
+    few = games <= 256  # measured on an H200: few games leave warps to spare
+    # The interpreter gains nothing by many levels; paths are then longer than one climb.
+    levels = min(8 if few else 4, 4096 // width) if how == "triton" else 2
     # One core gains nothing by asking a rule ahead of time: it asks as often.
     kept = not native and width <= 2048 and max_depth >= nodes - 1 and local(rule, actions)
     return Build(
