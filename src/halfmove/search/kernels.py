@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton as plt
+from jax.sharding import PartitionSpec as P
 
 from halfmove.core.native import native
 from halfmove.core.types import Array
@@ -134,7 +135,6 @@ def turn(
     """Parts of the program, for all games: writes what `leaf` [K, B] says of the ends of
     `path` [K, B], or walks to those of model call `number`.
     """
-    games = leaf.value.shape[1]
     kept = [*(state[name] for name in build.names), path.parent, path.action, path.leaf]
     # One array, so that a cheap model's whole answer is one launch.
     pad = ((0, 0),) * 2 + ((0, build.width - leaf.logits.shape[-1]),)
@@ -144,8 +144,31 @@ def turn(
     inputs = [*same, jnp.reshape(number, (1,)).astype(jnp.int32), answer]
     run = _native if build.how == "native" else _programs
     with inside(build.how):
-        out = run(functools.partial(program, build, parts), build, games, inputs, kept)
+        out = _spread(functools.partial(run, functools.partial(program, build, parts), build))(
+            inputs, kept
+        )
     return dict(zip(build.names, out[:-3], strict=True)), Path(*out[-3:])
+
+
+Run = Callable[[list[Array], list[Array]], list[Array]]
+
+
+def _spread(run: Run) -> Run:
+    """On a mesh, every device runs the programs of its own games: XLA cannot divide them."""
+    mesh = jax.sharding.get_abstract_mesh()
+    if mesh.empty:
+        return run
+
+    def spread(inputs: list[Array], kept: list[Array]) -> list[Array]:
+        # Games that cannot be shared equally are searched by every device.
+        axes = mesh.axis_names if kept[0].shape[0] % mesh.size == 0 else None
+        games, later = P(axes), P(None, axes)
+        given = [*[games] * (len(inputs) - 2), P(), later]
+        held = [*[games] * (len(kept) - 3), later, later, later]
+        whole = jax.shard_map(run, in_specs=(given, held), out_specs=held, check_vma=False)
+        return whole(inputs, kept)
+
+    return spread
 
 
 Program = Callable[[Array, Any, Any], None]
@@ -162,7 +185,7 @@ def program(build: Build, parts: tuple[str, ...], b: Array, inputs: Any, memory:
 
 
 def _programs(
-    program: Program, build: Build, games: int, inputs: list[Array], kept: list[Array]
+    program: Program, build: Build, inputs: list[Array], kept: list[Array]
 ) -> list[Array]:
     """One Pallas program a game."""
 
@@ -172,7 +195,7 @@ def _programs(
 
     return pl.pallas_call(
         body,
-        grid=(games,),
+        grid=(kept[0].shape[0],),
         out_shape=[jax.ShapeDtypeStruct(x.shape, x.dtype) for x in kept],
         input_output_aliases={len(inputs) + i: i for i in range(len(kept))},
         interpret=build.how == "interpreter",
@@ -182,9 +205,7 @@ def _programs(
     )(*inputs, *kept)
 
 
-def _native(
-    program: Program, build: Build, games: int, inputs: list[Array], kept: list[Array]
-) -> list[Array]:
+def _native(program: Program, build: Build, inputs: list[Array], kept: list[Array]) -> list[Array]:
     """All games in turn, in one function of machine code."""
 
     def body(inputs: list[Array], kept: list[Array]) -> list[Array]:
@@ -193,7 +214,7 @@ def _native(
                 program(b, inputs, memory)
                 return carry
 
-            jax.lax.fori_loop(0, games, one, jnp.int32(0))
+            jax.lax.fori_loop(0, kept[0].shape[0], one, jnp.int32(0))
 
         return pl.run_state(run)(kept)
 

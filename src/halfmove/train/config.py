@@ -85,6 +85,7 @@ class TrainConfig:
     seed: int = 0
     iterations: int = 100  # rounds of self-play and updates
     save_every: int = 25  # iterations
+    devices: int = 1  # that share the games and the updates
     net: NetConfig = field(default_factory=NetConfig)
     search: SearchConfig = field(default_factory=SearchConfig)
     selfplay: SelfPlayConfig = field(default_factory=SelfPlayConfig)
@@ -98,6 +99,7 @@ class TrainConfig:
             "iterations": (self.iterations, 1),
             "save_every": (self.save_every, 1),
             "seed": (self.seed, 0),
+            "devices": (self.devices, 1),
             "selfplay.lanes": (self.selfplay.lanes, 1),
             "selfplay.chunk": (self.selfplay.chunk, 1),
             "selfplay.explore": (self.selfplay.explore, 0),

@@ -19,6 +19,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
 from rich.console import Console
 
 from halfmove.core.types import Array, Step
@@ -26,6 +27,7 @@ from halfmove.selfplay import NEVER
 from halfmove.selfplay.host import HostReport
 from halfmove.train.checkpoint import Keep
 from halfmove.train.config import TrainConfig
+from halfmove.train.devices import divided, everywhere, mesh_of, using
 from halfmove.train.durable import RunError
 from halfmove.train.folder import Run
 from halfmove.train.parts import Parts, opened
@@ -47,12 +49,16 @@ def train(
     """
     keep = Keep(last=2, every=config.save_every, parts=("variables",))
     given = None if resume else asdict(config)
+    mesh = mesh_of(config.devices, config.selfplay.lanes, config.learn.batch)
     with (
         opened(config) as parts,
+        using(mesh),
         Run(path, given, keep=keep, console=console) as run,
         _stopping() as stop,
     ):
-        loop = Loop(parts, run)
+        if mesh is not None and parts.game is None:
+            raise ValueError(f"environments on the host use one device, not {config.devices}")
+        loop = Loop(parts, run, mesh)
         if resume:
             loop.restore()
         loop.announce()
@@ -63,11 +69,13 @@ def train(
 class Loop:
     """One process that does everything."""
 
-    def __init__(self, parts: Parts, run: Run) -> None:
+    def __init__(self, parts: Parts, run: Run, mesh: Mesh | None = None) -> None:
         self.parts, self.config, self._run = parts, parts.config, run
         self._key = jax.random.key(self.config.seed)
-        variables, state, self.lanes, self.store = parts.begin(jax.random.fold_in(self._key, 0))
-        self.variables, self.optimiser = variables, state
+        variables, state, lanes, store = parts.begin(jax.random.fold_in(self._key, 0))
+        self.variables, self.optimiser = everywhere(mesh, (variables, state))
+        self.lanes, self.store = divided(mesh, (lanes, store), self.config.selfplay.lanes)
+        variables = self.variables
         self.target = jax.tree.map(jnp.copy, variables) if self._bootstraps else {}
         self.iteration = self.updates = self.games = 0
         self._skipped = 0  # in a row
