@@ -199,13 +199,13 @@ def test_the_demonstration_trains_shows_and_says_how_to_play(tmp_path, capsys, m
         rating=dataclasses.replace(config.rating, every=1, games=4, simulations=2, mcts=2),
     )
     monkeypatch.setattr(learning, "preset", lambda name: short)
-    for number in (1, 2):  # a second demonstration gets a folder of its own
-        assert cli.main(["demo", "--folder", str(tmp_path / "demo")]) == 0
-        out = capsys.readouterr().out
-        run = tmp_path / "demo" / f"hex5-{number}"
-        assert f"halfmove play {run}" in out
-        assert len([x for x in out.splitlines() if x.endswith("%")]) == 2  # two ratings
-        assert list((run / "plots").glob("*.png"))
+    run = tmp_path / "demo" / "hex5-2"
+    run.with_name("hex5-1").mkdir(parents=True)  # the run of an earlier demonstration stays
+    assert cli.main(["demo", "--folder", str(tmp_path / "demo")]) == 0
+    out = capsys.readouterr().out
+    assert f"halfmove play {run}" in out
+    assert len([x for x in out.splitlines() if x.endswith("%")]) == 2  # two ratings
+    assert list((run / "plots").glob("*.png"))
 
 
 def test_presets_are_listed_and_all_fit_together(capsys):

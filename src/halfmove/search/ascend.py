@@ -68,8 +68,10 @@ def _back_up(game: Game, k: Array, leaf: Scalars) -> None:
             edge = reward + discount * mean
             number = before.astype(jnp.float32)
             mean = (old * number + gain) / (number + 1.0)
-            # An edge was taken as often as the node behind it was visited.
-            game.put("visits", (node, action), count, here[i])
+            # An edge was taken as often as the node behind it was visited: nothing to read.
+            # Native code reads all the same: XLA would copy the whole array otherwise.
+            taken = t["visits"][b, node, action] + 1 if native else count
+            game.put("visits", (node, action), taken, here[i])
             game.put("q", (node, action), edge, here[i])
             game.put("value", (node,), mean, here[i])
             game.put("count", (node,), before + 1, here[i])

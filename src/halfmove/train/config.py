@@ -38,7 +38,6 @@ class ReplayConfig:
     kind: Literal["uniform", "prioritised"] = "uniform"
     alpha: float = 1.0  # prioritised: by |ν - z|^alpha
     beta: float = 1.0  # and importance weights (1 / (N P))^beta
-    device_gigabytes: float = 16.0  # a larger replay lives in the host's memory
 
 
 @dataclass(frozen=True)
