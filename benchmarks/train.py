@@ -102,9 +102,7 @@ def measure(parts: Parts, repeat: int) -> dict[str, float]:
     draw = jax.jit(lambda store, key: parts.replay.sample(store, key, config.learn.batch))
     t["replay sample"] = best(lambda: draw(store, next(keys)), repeat)
     jax.block_until_ready((report, steps))
-    began = time.perf_counter()
-    jax.device_get((report, steps.action[0]))
-    t["transfer"] = time.perf_counter() - began
+    t["transfer"] = best(lambda: jax.device_get((report, steps.action[0])), repeat)
 
     learn = jax.jit(parts._learn)
     target = variables if config.reanalyse.share else {}
