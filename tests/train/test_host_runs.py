@@ -71,10 +71,10 @@ def test_a_run_learns_from_returns_and_goes_on_with_new_episodes(made, tmp_path,
     train(tiny(iterations=2), path)
     first = metrics_of(path)
     assert [row["step"] for row in first] == [1, 2]
-    told = [row for row in first if "selfplay/return" in row]
+    told = [row for row in first if "games/return" in row]
     assert told  # 128 moves of a beginner: some episode has ended
     for row in told:  # CartPole earns 1 a move
-        assert row["selfplay/return"] == row["selfplay/length"]
+        assert row["games/return"] == row["games/length"]
         assert "selfplay/first" not in row
     assert np.isfinite(first[-1]["learn/loss"])
     with caplog.at_level(logging.INFO):

@@ -168,12 +168,12 @@ class Loop:
         metrics: dict[str, Any] = {
             "selfplay/entropy": told.entropy,
             "selfplay/surprise": told.surprise,
-            "selfplay/games": games,
+            "games/ended": games,
         }
         if games:
-            metrics |= {"selfplay/length": told.plies / games, "selfplay/cut": told.cut / games}
+            metrics |= {"games/length": told.plies / games, "selfplay/cut": told.cut / games}
             if isinstance(told, HostReport):
-                metrics["selfplay/return"] = told.returns / games
+                metrics["games/return"] = told.returns / games
             else:
                 metrics["selfplay/first"] = told.first / games
                 metrics["selfplay/drawn"] = told.drawn / games
@@ -224,14 +224,15 @@ class Loop:
                 f"iteration {self.iteration + 1}; the checkpoints are from before. Try a smaller "
                 "--learn.optimiser.learning-rate, or --learn.optimiser.clip 1"
             )
-        return {f"learn/{name}": value for name, value in means.items()}
+        told = {"replay/sampled_age": means.pop("age")}
+        return told | {f"learn/{name}": value for name, value in means.items()}
 
     def _figures(self, metrics: dict[str, Any], speed: float) -> dict[str, float | str]:
         wanted = {
             "loss": "learn/loss", "policy loss": "learn/policy_loss",
             "value loss": "learn/value_loss", "entropy": "selfplay/entropy",
-            "value error": "learn/value_error", "game length": "selfplay/length",
-            "return": "selfplay/return",
+            "value error": "learn/value_error", "game length": "games/length",
+            "return": "games/return",
         }  # fmt: skip
         figures: dict[str, float | str] = {
             "games": self.games, "positions": self.positions, "positions/s": speed,

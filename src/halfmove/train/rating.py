@@ -1,7 +1,8 @@
 """Strength while training: matches against the past, and against a player without a network.
 
 The first network has rating 0. Each later one is rated by its match with the one before it,
-so the ratings add up, and their intervals as well: they show a rise, not a place in a league.
+so the ratings add up: they show a rise, not a place in a league. The interval of a rating is
+that of its last match alone, as if the one before it were known exactly.
 """
 
 from typing import Any
