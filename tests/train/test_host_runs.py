@@ -1,6 +1,5 @@
 """Runs whose environments live on the host: they train, fail, stop and go on as they should."""
 
-import functools
 import json
 import logging
 import resource
@@ -20,7 +19,7 @@ from halfmove.selfplay.host import evaluate
 from halfmove.train.config import TrainConfig
 from halfmove.train.durable import RunError
 from halfmove.train.loop import Loop, train
-from halfmove.train.parts import cut_short, environment_of, opened, parts_of
+from halfmove.train.parts import environment_of, opened, parts_of
 from halfmove.train.presets import preset
 from halfmove.train.rating import quiet
 from tests.envs import worlds
@@ -103,7 +102,7 @@ def test_what_was_cut_short_is_not_joined_to_what_follows():
 
     add = jax.jit(replay.add)
     store = add(replay.empty(steps(0, ([], []))), steps(0, ([0], [3])))
-    store = jax.jit(functools.partial(cut_short, replay))(store)
+    store = jax.jit(replay.cut_short)(store)
     store = add(store, steps(4, ([0, 1], [7 - 4, 5 - 4])))
     lane, time = jnp.array([0, 1, 1, 1]), jnp.array([2, 2, 3, 4])
     sample = jax.jit(replay.at)(store, lane, time)

@@ -204,6 +204,17 @@ class Replay:
         )
         return replace(store, steps=steps)
 
+    def cut_short(self, store: Store) -> Store:
+        """The store when nothing follows its newest moves: their games have no end."""
+        newest = (store.head - 1) % self.length
+        going = jnp.abs(store.side) == 1
+        return replace(
+            store,
+            steps=replace(store.steps, last=store.steps.last.at[:, newest].set(True)),
+            side=jnp.where(going, jnp.int8(outcome.CUT), store.side),
+            running=outcome.begin(self.lanes),
+        )
+
     def eligible(self, store: Store) -> Array:
         """[lanes, length] bool, the moves that may be sampled."""
         times = self._times(store)

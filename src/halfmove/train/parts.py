@@ -7,7 +7,7 @@ import contextlib
 import functools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -24,7 +24,7 @@ from halfmove.learn.optimiser import optimiser
 from halfmove.learn.update import Batch, update
 from halfmove.learn.views import View, narrowed, of_frames, of_game, of_observations
 from halfmove.models import Learned, Rules, Spec, Trainable, Variables
-from halfmove.replay import Replay, Sample, Store, bytes_of, fit, outcome
+from halfmove.replay import Replay, Sample, Store, bytes_of, fit
 from halfmove.search import planner
 from halfmove.selfplay import Lanes, Report, SelfPlay
 from halfmove.selfplay.host import HostLanes, HostPlay
@@ -113,7 +113,7 @@ class Parts:
         """
         if not isinstance(self.selfplay, HostPlay):
             return lanes, store
-        return self.selfplay.begin(key), cut_short(self.replay, store)
+        return self.selfplay.begin(key), self.replay.cut_short(store)
 
     def close(self) -> None:
         """Ends the environments, if there are any."""
@@ -274,19 +274,6 @@ def _replay(config: TrainConfig, example: Step, **options: Any) -> Replay:
         alpha=config.replay.alpha,
         beta=config.replay.beta,
         **options,
-    )
-
-
-def cut_short(replay: Replay, store: Store) -> Store:
-    """The store when nothing follows its newest moves: the games they belong to have no end."""
-    newest = (store.head - 1) % replay.length
-    last = store.steps.last.at[:, newest].set(True)
-    goes_on = jnp.abs(store.side) == 1
-    return replace(
-        store,
-        steps=replace(store.steps, last=last),
-        side=jnp.where(goes_on, jnp.int8(outcome.CUT), store.side),
-        running=outcome.begin(replay.lanes),
     )
 
 

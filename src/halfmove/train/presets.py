@@ -185,9 +185,7 @@ _LARGE = "one GPU"
 PRESETS: dict[str, Preset] = {
     "tic_tac_toe": Preset(tic_tac_toe, "Gumbel AlphaZero to perfect play in a minute"),
     "tic_tac_toe-muzero": Preset(tic_tac_toe_muzero, "Gumbel MuZero, rules unknown"),
-    "connect_four": Preset(
-        lambda: small("connect_four", iterations=300), "Gumbel AlphaZero, minutes"
-    ),
+    "connect_four": Preset(lambda: small("connect_four", iterations=300), "Gumbel AlphaZero"),
     "hex5": Preset(hex5, "Gumbel AlphaZero on 5x5 Hex, two minutes: `make demo`"),
     "hex7": Preset(lambda: small("hex size=7", iterations=400), "Gumbel AlphaZero on 7x7 Hex"),
     "go5": Preset(lambda: small("go size=5 komi=0.5", iterations=400), "Gumbel AlphaZero, 5x5 Go"),
@@ -196,7 +194,7 @@ PRESETS: dict[str, Preset] = {
     "gardner_chess": Preset(lambda: small("gardner_chess", iterations=300), "Gumbel AlphaZero"),
     "cartpole": Preset(cartpole, "Gumbel MuZero to a return of 500, minutes"),
     "atari-ms_pacman": Preset(
-        lambda: atari("ms_pacman"), "Gumbel MuZero with Reanalyze, hours; needs halfmove[atari]"
+        lambda: atari("ms_pacman"), "Gumbel MuZero with Reanalyze; needs halfmove[atari]"
     ),
     "hex9-gpu": Preset(lambda: gpu("hex size=9"), "Gumbel AlphaZero on 9x9 Hex", _LARGE),
     "hex11-gpu": Preset(lambda: gpu("hex size=11 swap=true"), "Gumbel AlphaZero", _LARGE),
