@@ -16,24 +16,17 @@ import pytest
 
 from halfmove.core.game import timestep
 from halfmove.games.tic_tac_toe import State
-from halfmove.train import checkpoint
-from halfmove.train.command import read
-from halfmove.train.config import SearchConfig
-from halfmove.train.folder import configuration
-from halfmove.train.parts import parts_of
-from halfmove.train.rating import quiet
+from halfmove.train.trained import trained
 from tests.selfplay.solver import after, winner
 
 
-def trained(path, *arguments):
-    """Runs `halfmove train` as a person would; the parts and the variables it ended with."""
+def learned(path, *arguments):
+    """Runs `halfmove train` as a person would; the network it ended with."""
     plain = {name: value for name, value in os.environ.items() if name != "XLA_FLAGS"}
     command = [sys.executable, "-m", "halfmove.cli", "train", *arguments, "--folder", str(path)]
     done = subprocess.run(command, env=plain, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    parts = parts_of(read(configuration(path)))
-    like = {"variables": jax.eval_shape(parts.model.init, jax.random.key(0))}
-    return parts, checkpoint.restore(path / "checkpoints", like).tree["variables"]
+    return trained(path)
 
 
 @functools.cache
@@ -69,15 +62,14 @@ def lines_lost(moves):
     return len(lost)
 
 
-def assert_unbeaten(parts, variables, simulations):
+def assert_unbeaten(net, simulations):
     board = jnp.asarray(boards(), jnp.int8)
     nobody = jnp.zeros(len(board), jnp.int8)
-    seen = jax.vmap(functools.partial(timestep, parts.game))(State(board, nobody, nobody > 0))
-    _, prediction = parts.model.root(variables, jax.random.key(0), seen)
+    seen = jax.vmap(functools.partial(timestep, net.game))(State(board, nobody, nobody > 0))
+    _, prediction = net.model.root(net.variables, jax.random.key(0), seen)
     raw = np.argmax(np.where(seen.legal, prediction.logits, -np.inf), axis=-1)
-    config = parts.config.search
-    search = quiet(SearchConfig(config.planner, simulations, config.options))
-    searched = search(jax.random.key(1), parts.model, variables, seen).action
+    search = net.planner(simulations)
+    searched = search(jax.random.key(1), net.model, net.variables, seen).action
     assert lines_lost(raw) == 0
     assert lines_lost(searched) == 0
 
@@ -89,13 +81,12 @@ def test_the_judge_knows_a_loser():
 
 
 def test_alphazero_cannot_be_beaten(tmp_path):
-    parts, variables = trained(tmp_path / "run", "tic_tac_toe", "--rating.every", "0")
-    assert_unbeaten(parts, variables, 16)
+    assert_unbeaten(learned(tmp_path / "run", "tic_tac_toe", "--rating.every", "0"), 16)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize("preset", ["tic_tac_toe", "tic_tac_toe-muzero"])
 def test_nobody_is_beaten(tmp_path, preset, seed):
-    parts, variables = trained(tmp_path / "run", preset, "--seed", str(seed), "--rating.every", "0")
-    assert_unbeaten(parts, variables, 16)
+    run = tmp_path / "run"
+    assert_unbeaten(learned(run, preset, "--seed", str(seed), "--rating.every", "0"), 16)

@@ -2,8 +2,6 @@
 
 import sys
 from collections.abc import Callable
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -11,46 +9,33 @@ import numpy as np
 
 from halfmove import games
 from halfmove.core.game import Game, State, over, timestep
-from halfmove.train import checkpoint
-from halfmove.train.command import read
 from halfmove.train.durable import RunError
-from halfmove.train.folder import configuration
-from halfmove.train.parts import Parts, parts_of
-from halfmove.train.rating import quiet
+from halfmove.train.trained import Trained, trained
 
 HELP = "a move, `undo`, `hint`, or `quit`"
 
 
 def main(run: str, *, simulations: int = 64, second: bool = False) -> int:
     """Plays one game against the newest network of a run; gives the exit status."""
-    parts = parts_of(read(configuration(run)))
-    game = parts.game
-    if game is None or game.players != 2:
-        raise RunError(f"{parts.config.game} is not a game for two")
-    choose = opponent(parts, game, Path(run), simulations)
-    print(f"{parts.config.game}: you play {'second' if second else 'first'}. Type {HELP}.")
-    return _play(game, choose, int(second))
+    net = trained(run)
+    if net.game.players != 2:
+        raise RunError(f"{net.config.game} is not a game for two")
+    print(f"{net.config.game}: you play {'second' if second else 'first'}. Type {HELP}.")
+    return _play(net.game, opponent(net, simulations), int(second))
 
 
-def opponent(
-    parts: Parts, game: Game, run: Path, simulations: int
-) -> Callable[[State], tuple[int, float]]:
+def opponent(net: Trained, simulations: int) -> Callable[[State], tuple[int, float]]:
     """The network's choice in a position, and what it thinks of it: -1 to 1."""
-    like = {"variables": jax.eval_shape(parts.model.init, jax.random.key(0))}
-    found = checkpoint.restore(run / "checkpoints", like)
-    if found is None:
-        raise RunError(f"{run} has no checkpoint yet: let it train longer")
-    variables = found.tree["variables"]
-    search = quiet(replace(parts.config.search, simulations=simulations))
+    search = net.planner(simulations)
 
     @jax.jit
     def think(variables: Any, state: State) -> Any:
-        one = jax.tree.map(lambda x: x[None], timestep(game, state))
-        plan = search(jax.random.key(0), parts.model, variables, one)
+        one = jax.tree.map(lambda x: x[None], timestep(net.game, state))
+        plan = search(jax.random.key(0), net.model, variables, one)
         return plan.action[0], plan.value[0]
 
     def choose(state: State) -> tuple[int, float]:
-        action, value = think(variables, state)
+        action, value = think(net.variables, state)
         return int(action), float(value)
 
     return choose

@@ -205,11 +205,7 @@ def parts_of(config: TrainConfig) -> Parts:
     if config.game.split(":")[0] in envs.ROOMS:
         return _of_environment(config)
     game = games.read(config.game)
-    model: Trainable
-    if config.model == "rules":
-        model = Rules(game, config.net, discount=config.learn.discount)
-    else:
-        model = Learned(Spec.of_game(game, discount=config.learn.discount), config.net)
+    model = model_of(config, game)
     search = planner_of(config.search)
     play = config.selfplay
     lanes = SelfPlay(game, model, search, play.lanes, play.chunk, play.explore, play.calibration)
@@ -218,6 +214,14 @@ def parts_of(config: TrainConfig) -> Parts:
         config, game, model, search, lanes, _replay(config, example),
         optimiser(config.learn.optimiser), of_game(game), example,
     )  # fmt: skip
+
+
+def model_of(config: TrainConfig, game: Game) -> Trainable:
+    """The model of a game that `config` asks for."""
+    discount = config.learn.discount
+    if config.model == "rules":
+        return Rules(game, config.net, discount=discount)
+    return Learned(Spec.of_game(game, discount=discount), config.net)
 
 
 def environment_of(text: str, lanes: int) -> envs.Env:

@@ -107,6 +107,18 @@ def hex5() -> TrainConfig:
     )
 
 
+def hex7() -> TrainConfig:
+    """Beats plain MCTS in minutes."""
+    config = small("hex size=7", rating=RatingConfig(every=50, games=64, mcts=100))
+    return replace(config, learn=replace(config.learn, optimiser=falling(1_570)))
+
+
+def connect_four() -> TrainConfig:
+    """The same in connect four."""
+    config = replace(hex7(), game="connect_four")
+    return replace(config, rating=replace(config.rating, opening=4))
+
+
 def muzero_gpu(game: str) -> TrainConfig:
     """MuZero on a board: the model is learned, five moves unrolled."""
     config = gpu(game, model="learned")
@@ -185,9 +197,9 @@ _LARGE = "one GPU"
 PRESETS: dict[str, Preset] = {
     "tic_tac_toe": Preset(tic_tac_toe, "Gumbel AlphaZero to perfect play in a minute"),
     "tic_tac_toe-muzero": Preset(tic_tac_toe_muzero, "Gumbel MuZero, rules unknown"),
-    "connect_four": Preset(lambda: small("connect_four", iterations=300), "Gumbel AlphaZero"),
+    "connect_four": Preset(connect_four, "Gumbel AlphaZero"),
     "hex5": Preset(hex5, "Gumbel AlphaZero on 5x5 Hex, two minutes: `make demo`"),
-    "hex7": Preset(lambda: small("hex size=7", iterations=400), "Gumbel AlphaZero on 7x7 Hex"),
+    "hex7": Preset(hex7, "Gumbel AlphaZero on 7x7 Hex"),
     "go5": Preset(lambda: small("go size=5 komi=0.5", iterations=400), "Gumbel AlphaZero, 5x5 Go"),
     "othello": Preset(lambda: small("othello", iterations=300), "Gumbel AlphaZero"),
     "animal_shogi": Preset(lambda: small("animal_shogi", iterations=300), "Gumbel AlphaZero"),

@@ -1,0 +1,140 @@
+"""How strong the networks of some runs were along the way, against one fixed player.
+
+    halfmove curves runs/gumbel-* runs/muzero-* --mcts 100 --plot claim.png
+
+Every checkpoint plays a match with plain MCTS: random openings, each from both sides. Runs that
+differ only in their seed get one colour. What was played is kept as JSON lines, so that a
+command given again plays only what is missing.
+"""
+
+import dataclasses
+import json
+import zlib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from matplotlib.figure import Figure
+
+from halfmove.selfplay.match import Contender, elo, match, mcts, moves_of
+from halfmove.train.command import read
+from halfmove.train.config import TrainConfig
+from halfmove.train.folder import configuration
+from halfmove.train.trained import saved, trained
+
+Point = dict[str, Any]  # one match: run, checkpoint, positions, the settings, score, interval
+
+
+@dataclasses.dataclass(frozen=True)
+class Test:
+    """What every network is put to."""
+
+    mcts: int = 100  # simulations of the player without a network
+    simulations: int = 32  # of the network's search
+    games: int = 64
+    opening: int = 2  # random moves at the start
+    seed: int = 0
+
+
+def main(
+    runs: Sequence[str], test: Test, *, points: str, plot: str | None = None, every: int = 1
+) -> int:
+    """Plays what is missing in the file `points`, prints a table, draws; gives the exit status."""
+    known = {_which(point): point for point in _read(Path(points))}
+    configs = {run: read(configuration(run)) for run in runs}
+    names = labels(configs)
+    shown = []
+    print(f"{'run':32} {'positions':>10} {'score':>6}  {'95%':>11}")
+    for run in runs:
+        for number in saved(run)[::-every][::-1]:
+            asked = {"run": Path(run).name, "checkpoint": number, **dataclasses.asdict(test)}
+            point = known.get(_which(asked))
+            if point is None:
+                point = asked | measure(run, number, test)
+                with open(points, "a", encoding="utf-8") as file:
+                    file.write(json.dumps(point) + "\n")
+            shown.append(point | {"label": names[run], "seed of run": configs[run].seed})
+            interval = f"{point['low']:.0%} to {point['high']:.0%}"
+            row = f"{point['run']:32} {point['positions']:>10,} {point['score']:>6.0%}"
+            print(f"{row}  {interval:>11}", flush=True)
+    if plot is not None:
+        title = f"{configs[runs[0]].game}: score of {test.simulations} simulations against plain "
+        draw(shown, f"{title}MCTS with {test.mcts}").savefig(plot, dpi=120)
+    return 0
+
+
+def measure(run: str, number: int, test: Test) -> Point:
+    """One network's match: its score from 0 to 1, with the ends of the 95% interval."""
+    net = trained(run, number)
+    one = Contender(moves_of(net.planner(test.simulations), net.model), net.variables)
+    other = Contender(moves_of(*mcts(net.game, test.mcts)))
+    # Every network meets its own openings, the same ones if it is measured again.
+    key = jax.random.fold_in(jax.random.key(test.seed), zlib.crc32(f"{run} {number}".encode()))
+    result = match(key, net.game, one, other, games=test.games, opening=test.opening)
+    found = elo(result.score[result.fresh])
+    ends = {name: _share(getattr(found, name)) for name in ("low", "high")}
+    return {"positions": net.positions, "score": float(result.score.mean()), **ends}
+
+
+def _share(difference: float) -> float:
+    """The score that a difference in Elo stands for."""
+    return float(1 / (1 + 10 ** (-difference / 400)))
+
+
+def labels(configs: dict[str, TrainConfig]) -> dict[str, str]:
+    """For every run what sets it apart from the others, its seed aside."""
+    flat = {run: dict(_fields(dataclasses.asdict(config))) for run, config in configs.items()}
+    names = sorted({name for fields in flat.values() for name in fields} - {"seed"})
+    differ = [n for n in names if len({str(fields.get(n)) for fields in flat.values()}) > 1]
+    return {
+        run: ", ".join(f"{n.split('.')[-1]} {_plain(fields.get(n))}" for n in differ) or "all runs"
+        for run, fields in flat.items()
+    }
+
+
+def _plain(value: Any) -> str:
+    return " ".join(map(str, value)) or "none" if isinstance(value, list | tuple) else str(value)
+
+
+def _fields(tree: dict[str, Any], path: str = "") -> Iterable[tuple[str, Any]]:
+    for name, value in tree.items():
+        if isinstance(value, dict):
+            yield from _fields(value, f"{path}{name}.")
+        else:
+            yield path + name, value
+
+
+def draw(points: list[Point], title: str) -> Figure:
+    """Score against positions: a thin line for each run, a thick one for the mean of a label."""
+    figure = Figure(figsize=(7.5, 4.6), layout="constrained")
+    panel = figure.subplots()
+    for i, label in enumerate(dict.fromkeys(point["label"] for point in points)):
+        mine = [point for point in points if point["label"] == label]
+        runs = list(dict.fromkeys(point["run"] for point in mine))
+        for run in runs:
+            line = [(p["positions"], p["score"]) for p in mine if p["run"] == run]
+            panel.plot(*zip(*line, strict=True), color=f"C{i}", lw=0.8, alpha=0.6)
+        places = sorted({point["positions"] for point in mine})
+        each = [[p["score"] for p in mine if p["positions"] == x] for x in places]
+        whole = [(x, np.mean(s)) for x, s in zip(places, each, strict=True) if len(s) == len(runs)]
+        if whole:
+            name = f"{label} ({len(runs)} seeds)" if len(runs) > 1 else label
+            panel.plot(*zip(*whole, strict=True), color=f"C{i}", lw=2.4, marker="o", label=name)
+    panel.set(title=title, xlabel="positions played", ylabel="score", ylim=(-0.03, 1.03))
+    panel.grid(alpha=0.3)
+    panel.legend(fontsize="small")
+    return figure
+
+
+def _read(path: Path) -> list[Point]:
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
+
+
+def _which(point: Point) -> tuple[Any, ...]:
+    return tuple(
+        point[name] for name in ("run", "checkpoint", *(f.name for f in dataclasses.fields(Test)))
+    )

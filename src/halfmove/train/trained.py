@@ -1,0 +1,76 @@
+"""A network that a run has learned, ready to play.
+
+net = trained("runs/hex5-20261115")
+plan = net.planner(64)(key, net.model, net.variables, timestep)
+"""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import jax
+
+from halfmove import games
+from halfmove.core.game import Game
+from halfmove.core.types import Planner
+from halfmove.models import Trainable, Variables
+from halfmove.train import checkpoint
+from halfmove.train.command import read
+from halfmove.train.config import TrainConfig
+from halfmove.train.durable import RunError
+from halfmove.train.folder import configuration
+from halfmove.train.parts import model_of
+from halfmove.train.rating import quiet
+
+
+@dataclass(frozen=True)
+class Trained:
+    """The network of one checkpoint, and the game it plays."""
+
+    config: TrainConfig  # of its run
+    game: Game
+    model: Trainable
+    variables: Variables
+    number: int  # of the checkpoint: the iterations it has learned
+
+    @property
+    def positions(self) -> int:
+        """Played in its run so far."""
+        return self.number * self.config.selfplay.lanes * self.config.selfplay.chunk
+
+    def planner(self, simulations: int, name: str | None = None) -> Planner:
+        """The run's planner with that budget, or another one of that name; without noise."""
+        search = self.config.search
+        if name is not None and name != search.planner:
+            search = replace(search, planner=name, options=())
+        return quiet(replace(search, simulations=simulations))
+
+
+def trained(run: str | Path, number: int | None = None, *, game: Game | None = None) -> Trained:
+    """The newest network of a run, or that of a checkpoint, for the game it learned.
+
+    `game`: the same with other options, which may change neither what the network sees nor
+    its moves (another komi, but no other board). RunError or ValueError say what is wrong.
+    """
+    config = read(configuration(run))
+    try:
+        learned = games.read(config.game)
+    except ValueError as error:  # an environment, or a game that is not here
+        raise RunError(f"{run}: {config.game} is not a game: {error}") from error
+    game = game or learned
+    same = type(game) is type(learned) and game.actions == learned.actions
+    if not (same and game.observation_shape == learned.observation_shape):
+        raise ValueError(f"the network of {run} learned {config.game}, and plays nothing else")
+    model = model_of(config, game)
+    like = {"variables": jax.eval_shape(model.init, jax.random.key(0))}
+    found = checkpoint.restore(Path(run) / "checkpoints", like, number=number)
+    if found is None and number is None:
+        raise RunError(f"{run} has no checkpoint yet: let it train longer")
+    if found is None:
+        there = ", ".join(map(str, saved(run)))
+        raise RunError(f"{run} has no checkpoint {number}; there are {there}")
+    return Trained(config, game, model, found.tree["variables"], found.number)
+
+
+def saved(run: str | Path) -> list[int]:
+    """The checkpoints of a run."""
+    return checkpoint.numbers(Path(run) / "checkpoints")
