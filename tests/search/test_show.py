@@ -320,6 +320,7 @@ def test_depths_agree_with_the_nodes(plan):
         depth[n["node"]] for n in nodes[1:] for _ in range(n["visits"] - below.get(n["node"], 0))
     ]
     assert show.depths(plan, 0).depth.tolist() == sorted(expected)
+    assert float(plan.depth[0]) == pytest.approx(np.mean(expected))
 
 
 @pytest.mark.parametrize("draw", [show.text, show.to_dict, show.to_json, show.to_svg, show.to_dot])

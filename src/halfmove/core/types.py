@@ -88,6 +88,7 @@ class Plan:
     value: Array  # [B] f32, the search's value of the root
     stats: NodeStats  # the root's statistics, [B, A] and [B]
     noise: RootNoise  # what was drawn for this search, [B, A] and [B]
+    depth: Array | None = None  # [B] f32, moves from the root to what a simulation evaluated
     tree: Any = None  # search.tree.Tree, on request
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from halfmove.core.types import Array, Model, Planner, Step, TimeStep, pytree
 from halfmove.envs.env import Env, over
 from halfmove.envs.history import History
-from halfmove.selfplay.play import NEVER, Report, draw
+from halfmove.selfplay.play import NEVER, Report, draw, opinion
 
 HostLanes = tuple[()]
 
@@ -36,8 +36,7 @@ class Choice:
     action: Array  # [B] i32
     policy: Array  # [B, A] f32, improved
     value: Array  # [B] f32, the search's
-    entropy: Array  # [] f32, of the policy, the mean
-    surprise: Array  # [] f32, mean KL(policy, prior)
+    opinion: dict[str, Array]  # means of what `selfplay.play.opinion` says
 
 
 class Screen:
@@ -200,14 +199,11 @@ def _decide(
     mover, reward = jnp.zeros(count, jnp.int32), jnp.zeros((count, 1))
     seen = TimeStep(observation, observation, legal, mover, reward, never, never)
     plan = planner(search_key, model, variables, seen)
-    logs = jnp.log(jnp.maximum(plan.policy, 1e-30))
-    prior = jnp.log(jnp.maximum(plan.stats.prior, 1e-30))
     return Choice(
         action=jnp.where(explores, draw(draw_key, plan, temperature), plan.action),
         policy=plan.policy,
         value=plan.value,
-        entropy=-jnp.mean(jnp.sum(plan.policy * logs, axis=-1)),
-        surprise=jnp.mean(jnp.sum(plan.policy * (logs - prior), axis=-1)),
+        opinion=jax.tree.map(jnp.mean, opinion(plan)),
     )
 
 
@@ -245,8 +241,7 @@ def _report(choices: Any, seen: Any) -> HostReport:
         drawn=none,
         cut=cut.sum(),
         resigned=none,
-        entropy=np.mean([c.entropy for c in choices]),
-        surprise=np.mean([c.surprise for c in choices]),
+        **{name: np.mean([c.opinion[name] for c in choices]) for name in choices[0].opinion},
         lows=np.full(ended.shape, np.nan, np.float32),  # type: ignore[arg-type]
         returns=returns[ended].sum(),
     )

@@ -39,6 +39,7 @@ class Report:
     resigned: Array  # [] i32
     entropy: Array  # [] f32, mean over all moves, of the improved policy
     surprise: Array  # [] f32, mean KL(improved policy, prior): what searching changed
+    depth: Array  # [] f32, mean depth of the simulations
     lows: Array  # [T, B] f32, see `_low`; NaN where no such game ended
 
 
@@ -80,7 +81,7 @@ class SelfPlay:
             return self._move(variables, lanes, key, temperature, resign)
 
         lanes, (steps, facts) = jax.lax.scan(move, lanes, jax.random.split(key, self.chunk))
-        means = {n: jnp.mean(facts.pop(n)) for n in ("entropy", "surprise")}
+        means = {name: jnp.mean(x) for name, x in facts.pop("opinion").items()}
         lows = facts.pop("lows")
         sums = {name: jnp.sum(x) for name, x in facts.items()}
         steps = jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), steps)
@@ -143,14 +144,10 @@ def draw(key: Array, plan: Plan, temperature: Array | float) -> Array:
     return chosen.astype(jnp.int32)
 
 
-def _facts(
-    lanes: Lanes, step: Step, plan: Plan, to_play: Array, resigned: Array
-) -> dict[str, Array]:
+def _facts(lanes: Lanes, step: Step, plan: Plan, to_play: Array, resigned: Array) -> dict[str, Any]:
     """Figures of one move, [B] or []."""
     ended = step.last & (step.discount == 0)
     sign = jnp.where(to_play == 0, 1.0, -1.0)
-    logs = jnp.log(jnp.maximum(plan.policy, 1e-30))
-    prior = jnp.log(jnp.maximum(plan.stats.prior, 1e-30))
     return {
         "games": step.last.astype(jnp.int32),
         "plies": jnp.where(step.last, lanes.moves + 1, 0),
@@ -158,8 +155,18 @@ def _facts(
         "drawn": (ended & (step.reward == 0)).astype(jnp.int32),
         "cut": (step.last & ~ended).astype(jnp.int32),
         "resigned": resigned.astype(jnp.int32),
+        "opinion": opinion(plan),
+    }
+
+
+def opinion(plan: Plan) -> dict[str, Array]:
+    """[B] f32 each: the improved policy's entropy, its KL from the prior, the search's depth."""
+    logs = jnp.log(jnp.maximum(plan.policy, 1e-30))
+    prior = jnp.log(jnp.maximum(plan.stats.prior, 1e-30))
+    return {
         "entropy": -jnp.sum(plan.policy * logs, axis=-1),
         "surprise": jnp.sum(plan.policy * (logs - prior), axis=-1),
+        "depth": jnp.zeros(plan.value.shape) if plan.depth is None else plan.depth,
     }
 
 

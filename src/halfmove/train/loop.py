@@ -168,6 +168,7 @@ class Loop:
         metrics: dict[str, Any] = {
             "selfplay/entropy": told.entropy,
             "selfplay/surprise": told.surprise,
+            "selfplay/depth": told.depth,
             "games/ended": games,
         }
         if games:
@@ -231,7 +232,7 @@ class Loop:
         wanted = {
             "loss": "learn/loss", "policy loss": "learn/policy_loss",
             "value loss": "learn/value_loss", "entropy": "selfplay/entropy",
-            "value error": "learn/value_error", "game length": "games/length",
+            "value error": "learn/value_error", "search depth": "selfplay/depth", "game length": "games/length",
             "return": "games/return",
         }  # fmt: skip
         figures: dict[str, float | str] = {
