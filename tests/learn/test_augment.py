@@ -28,7 +28,7 @@ def one_batch(game, n, unroll):
     state = jax.tree.map(lambda *x: jnp.stack(x), *states)
     blank = jnp.zeros((n, unroll + 1))
     targets = Targets(
-        action=moves[:, :unroll], policy=jax.nn.one_hot(moves, game.actions), policy_mask=blank,
+        played=moves, policy=jax.nn.one_hot(moves, game.actions), policy_mask=blank,
         value=blank, value_mask=blank, reward=blank, reward_mask=blank, weight=jnp.ones(n),
         legal=jax.vmap(game.legal)(state),
     )  # fmt: skip
@@ -56,7 +56,7 @@ def test_what_is_turned_is_a_position_of_the_same_game(name):
                 np.array_equal(np.asarray(x)[i][..., :], np.asarray(y)[i][..., maps[s]])
                 for x, y in ((a.policy, b.policy), (a.legal, b.legal))
             )
-            and np.array_equal(maps[s][np.asarray(a.action[i])], b.action[i])
+            and np.array_equal(maps[s][np.asarray(a.played[i])], b.played[i])
         ]  # fmt: skip
         assert fits
         used |= set(fits)

@@ -39,7 +39,7 @@ def example(k=K):
     outputs = Outputs(normal(N, k + 1, A), normal(N, k + 1, 1), normal(N, k + 1, 1))
     masks = [(rng.uniform(size=(N, k + 1)) < 0.6) * rng.uniform(0.5, 1) for _ in range(3)]
     targets = Targets(
-        action=np.zeros((N, k), np.int32),
+        played=np.zeros((N, k + 1), np.int32),
         policy=policies(N, k + 1, A),
         policy_mask=masks[0].astype(np.float32),
         value=np.clip(normal(N, k + 1), -1, 1),
@@ -144,8 +144,8 @@ def test_the_simple_loss_is_the_log_of_the_played_action():
     played = np.array([[1], [3], [0]])
     ones = np.ones((N, 1), np.float32)
     targets = replace(targets, policy_mask=ones, value_mask=0 * ones, reward_mask=0 * ones)
-    targets = replace(targets, weight=np.ones(N, np.float32))
-    total, _ = run(Heads(), LossConfig(l2=0.0), outputs, simple(targets, jnp.asarray(played)))
+    targets = replace(targets, weight=np.ones(N, np.float32), played=played)
+    total, _ = run(Heads(), LossConfig(l2=0.0), outputs, simple(targets))
     logits = outputs.policy[:, 0].astype(np.float64)
     log_p = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
     assert float(total) == pytest.approx(-log_p[np.arange(N), played[:, 0]].mean(), rel=1e-5)

@@ -47,7 +47,7 @@ def batch(kind):
     return Batch(
         observation.reshape(N, 3, 3, 2),
         Targets(
-            action=np.tile(place[:, None], (1, k)).astype(np.int32),
+            played=np.tile(place[:, None], (1, k + 1)).astype(np.int32),
             policy=np.tile(np.eye(9, dtype=np.float32)[place][:, None], (1, k + 1, 1)),
             policy_mask=ones,
             value=(value[:, None] * signs).astype(np.float32),

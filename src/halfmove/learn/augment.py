@@ -25,8 +25,8 @@ def turned(key: Array, game: Game, batch: Batch) -> Batch:
     legal = targets.legal
     if legal is not None:
         legal = jnp.take_along_axis(legal, inverse, axis=-1)
-    action = jnp.asarray(maps)[s[:, None], targets.action]
+    played = jnp.asarray(maps)[s[:, None], targets.played]
     return Batch(
         jax.vmap(game.turn)(batch.observation, s),
-        replace(targets, policy=policy, legal=legal, action=action),
+        replace(targets, policy=policy, legal=legal, played=played),
     )

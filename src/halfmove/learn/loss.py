@@ -34,12 +34,12 @@ class LossConfig:
                 raise ValueError(f"{name} must be at least 0, got {getattr(self, name)}")
 
 
-def simple(targets: Targets, played: Array) -> Targets:
-    """The targets of L_simple = -log π(A): all on the action `played` [n, K + 1].
+def simple(targets: Targets) -> Targets:
+    """The targets of L_simple = -log π(A): all on the action that was played.
 
     Gumbel paper, section 4: the loss without completed Q-values.
     """
-    return replace(targets, policy=jax.nn.one_hot(played, targets.policy.shape[-1]))
+    return replace(targets, policy=jax.nn.one_hot(targets.played, targets.policy.shape[-1]))
 
 
 def loss(
@@ -47,6 +47,9 @@ def loss(
 ) -> tuple[Array, tuple[Any, Metrics]]:
     """The loss [] in training, and (the new `stats`, metrics). `observation` [n, ...]."""
     outputs, stats = model.unroll(variables, observation, targets.action, train=True)
+    if outputs.value.ndim == 4:  # of all actions, but only the one that was played is known
+        at = targets.played[..., None, None]
+        outputs = replace(outputs, value=jnp.take_along_axis(outputs.value, at, axis=2)[:, :, 0])
     total, metrics = of_outputs(model, config, outputs, targets)
     if config.l2:
         size = squares(variables["params"])

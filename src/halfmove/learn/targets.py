@@ -16,7 +16,7 @@ from halfmove.replay import Sample
 class Targets:
     """What n positions and K moves from each should give. The masks are weights of the losses."""
 
-    action: Array  # [n, K] i32, the moves to unroll
+    played: Array  # [n, K + 1] i32, the moves made; the last one is not unrolled
     policy: Array  # [n, K + 1, A] f32
     policy_mask: Array  # [n, K + 1] f32
     value: Array  # [n, K + 1] f32, as seen by the player to move
@@ -25,6 +25,11 @@ class Targets:
     reward_mask: Array  # [n, K + 1] f32; 0 at the first, which no move leads to
     weight: Array  # [n] f32, of all losses of a window
     legal: Array | None = None  # [n, A] bool, at the first position; None: unknown
+
+    @property
+    def action(self) -> Array:
+        """[n, K] i32, the moves to unroll."""
+        return self.played[:, :-1]
 
 
 def outcome(
@@ -90,18 +95,17 @@ def _targets(
     absorbed = jnp.cumsum(ended, axis=1, dtype=jnp.int32) - ended > 0
     absorbed = absorbed[:, steps] & ~mask
     actions = window.policy.shape[-1]
-    played = sample.mask[:, :unroll]
     other = (
-        jnp.zeros(played.shape, jnp.int32)
+        jnp.zeros(mask.shape, jnp.int32)
         if key is None
-        else jax.random.randint(key, played.shape, 0, actions)
+        else jax.random.randint(key, mask.shape, 0, actions)
     )
-    reward = jnp.where(played, window.reward[:, :unroll], 0.0)
+    reward = jnp.where(mask, window.reward[:, steps], 0.0)[:, :-1]
     # A move past the end leads from the absorbing state to itself, and earns nothing.
-    moved = played | absorbed[:, :unroll]
+    moved = (mask | absorbed)[:, :-1]
     first = jnp.zeros((len(value), 1))
     return Targets(
-        action=jnp.where(played, window.action[:, :unroll], other).astype(jnp.int32),
+        played=jnp.where(mask, window.action[:, steps], other).astype(jnp.int32),
         policy=jnp.where(mask[..., None], window.policy[:, steps], 0.0),
         policy_mask=jnp.where(mask, window.weight[:, steps], 0.0),
         value=jnp.where(mask, value, 0.0),

@@ -15,7 +15,7 @@ class Outputs:
     """What a network says along K moves; index 0 is the position they begin in."""
 
     policy: Array  # [B, K + 1, A] f32 logits
-    value: Array  # [B, K + 1, V] f32, for `value_head.decode`
+    value: Array  # [B, K + 1, V] f32, for `value_head.decode`; of all actions, [B, 1, A, V]
     reward: Array | None  # [B, K + 1, V'] f32, of the move INTO k; None: the rules know it
 
 

@@ -42,10 +42,14 @@ class PolicyHead(nn.Module):
 
 
 class ScalarHead(nn.Module):
-    """Raw outputs [B, V] f32 of features [B, H, W, C] or [B, F], for `head.decode`."""
+    """Raw outputs [B, V] f32 of features [B, H, W, C] or [B, F], for `head.decode`.
+
+    With a `count` several of them, [B, count, V].
+    """
 
     config: NetConfig
     head: HeadConfig
+    count: int | None = None
 
     @nn.compact
     def __call__(self, x: Array, train: bool) -> Array:
@@ -56,4 +60,6 @@ class ScalarHead(nn.Module):
         x = nn.relu(Dense(config.head_width, spread(config))(x))
         # All bins alike decode to 0; small random ones already to several points.
         last = nn.initializers.zeros if self.head.kind == "categorical" else small
-        return Dense(self.head.outputs, last)(x)
+        if self.count is None:
+            return Dense(self.head.outputs, last)(x)
+        return Dense(self.count * self.head.outputs, last)(x).reshape(len(x), self.count, -1)

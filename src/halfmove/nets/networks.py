@@ -1,4 +1,4 @@
-"""The two whole networks: tower and heads, and MuZero's three functions."""
+"""The whole networks: tower and heads, MuZero's three functions, action values."""
 
 from typing import Any
 
@@ -36,6 +36,19 @@ class Network(nn.Module):
 
     def __call__(self, x: Array, train: bool) -> tuple[Array, Array]:
         return self.predict(self.features(x, train), train)
+
+
+class ActionValues(nn.Module):
+    """A tower and one head of values, one for each action: Q-learning's network."""
+
+    config: NetConfig
+    actions: int
+
+    @nn.compact
+    def __call__(self, x: Array, train: bool) -> Array:
+        """Raw values [B, A, V] of observations x [B, ...]."""
+        features = tower(self.config)(x, train)
+        return ScalarHead(self.config, self.config.value, self.actions)(features, train)
 
 
 class World(nn.Module):

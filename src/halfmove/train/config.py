@@ -80,7 +80,7 @@ class TrainConfig:
     """A run: `halfmove train PRESET`, with any of these changed on the command line."""
 
     game: str = "tic_tac_toe"  # with its options: "hex size=5 swap=false", "gymnasium:CartPole-v1"
-    model: Literal["rules", "learned"] = "rules"  # AlphaZero, or MuZero
+    model: Literal["rules", "learned", "q"] = "rules"  # AlphaZero, MuZero, or Q-learning
     seed: int = 0
     iterations: int = 100  # rounds of self-play and updates
     save_every: int = 25  # iterations
@@ -123,10 +123,15 @@ class TrainConfig:
             )
         if not self.selfplay.temperatures:
             raise ValueError("selfplay.temperatures must name at least one")
-        if self.model == "rules" and self.learn.unroll:
+        if self.model != "learned" and self.learn.unroll:
             raise ValueError(
-                f"known rules are not unrolled: learn.unroll must be 0, got {self.learn.unroll}; "
-                "or choose --model learned"
+                f"only a learned model is unrolled: learn.unroll must be 0, got "
+                f"{self.learn.unroll}; or choose --model learned"
+            )
+        if self.model == "q" and self.search.planner != "prior":
+            raise ValueError(
+                "action values are no model to search in: with --model q choose --search.planner "
+                f"prior, got {self.search.planner}"
             )
         if self.learn.discount < 1 and not self.learn.steps:
             raise ValueError(

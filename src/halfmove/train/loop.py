@@ -232,8 +232,8 @@ class Loop:
         wanted = {
             "loss": "learn/loss", "policy loss": "learn/policy_loss",
             "value loss": "learn/value_loss", "entropy": "selfplay/entropy",
-            "value error": "learn/value_error", "search depth": "selfplay/depth", "game length": "games/length",
-            "return": "games/return",
+            "value error": "learn/value_error", "search depth": "selfplay/depth",
+            "game length": "games/length", "return": "games/return",
         }  # fmt: skip
         figures: dict[str, float | str] = {
             "games": self.games, "positions": self.positions, "positions/s": speed,

@@ -23,7 +23,7 @@ from halfmove.learn.loss import simple
 from halfmove.learn.optimiser import optimiser
 from halfmove.learn.update import Batch, update
 from halfmove.learn.views import View, narrowed, of_frames, of_game, of_observations
-from halfmove.models import Learned, Rules, Spec, Trainable, Variables
+from halfmove.models import Learned, QValues, Rules, Spec, Trainable, Variables
 from halfmove.replay import Replay, Sample, Store, bytes_of, fit
 from halfmove.search import planner
 from halfmove.selfplay import Lanes, Report, SelfPlay
@@ -147,7 +147,7 @@ class Parts:
         """What one update learns from a sample."""
         learn = self.config.learn
         first = self.view(narrowed(sample, len(sample.lane), 0, 1))
-        legal = first.legal if self.config.model == "rules" else None
+        legal = None if self.config.model == "learned" else first.legal
         options: Any = {"unroll": learn.unroll, "key": past_key, "legal": legal}
         if learn.steps:
             goal = targets.bootstrapped(
@@ -156,7 +156,7 @@ class Parts:
         else:
             goal = targets.outcome(sample, **options)
         if learn.policy == "simple":
-            goal = simple(goal, sample.window.action[:, : learn.unroll + 1])
+            goal = simple(goal)
         batch = Batch(first.observation, goal)
         if self.game is None or not learn.symmetries:
             return batch
@@ -221,7 +221,11 @@ def model_of(config: TrainConfig, game: Game) -> Trainable:
     discount = config.learn.discount
     if config.model == "rules":
         return Rules(game, config.net, discount=discount)
-    return Learned(Spec.of_game(game, discount=discount), config.net)
+    return _learned(config, Spec.of_game(game, discount=discount))
+
+
+def _learned(config: TrainConfig, spec: Spec) -> Trainable:
+    return (QValues if config.model == "q" else Learned)(spec, config.net)
 
 
 def environment_of(text: str, lanes: int) -> envs.Env:
@@ -240,7 +244,7 @@ def environment_of(text: str, lanes: int) -> envs.Env:
 
 def _of_environment(config: TrainConfig) -> Parts:
     play = config.selfplay
-    if config.model != "learned":
+    if config.model == "rules":
         raise ValueError(
             f"{config.game} has no rules that a search could follow: choose --model learned"
         )
@@ -249,7 +253,7 @@ def _of_environment(config: TrainConfig) -> Parts:
     env = environment_of(config.game, play.lanes)
     try:
         seen = env.reset(config.seed)
-        model = Learned(Spec.of_timestep(seen, discount=config.learn.discount), config.net)
+        model = _learned(config, Spec.of_timestep(seen, discount=config.learn.discount))
         search = planner_of(config.search)
         lanes = HostPlay(env, model, search, play.chunk, play.explore)
         frames = getattr(seen.observation, "frames", None)

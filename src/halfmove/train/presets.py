@@ -85,9 +85,12 @@ def tic_tac_toe_muzero() -> TrainConfig:
     return replace(
         config,
         model="learned",
-        iterations=300,
-        net=NetConfig(planes=32, blocks=1),
-        learn=replace(config.learn, unroll=3, optimiser=falling(2_400)),
+        iterations=800,
+        net=NetConfig(kind="mlp", planes=128, blocks=2),
+        # Where every game goes the same way, a learned model knows nothing of the other ways.
+        selfplay=replace(config.selfplay, explore=9),
+        replay=ReplayConfig(positions=100_000),
+        learn=replace(config.learn, unroll=5, optimiser=falling(6_350)),
     )
 
 
@@ -162,6 +165,19 @@ def cartpole() -> TrainConfig:
     )
 
 
+def cartpole_q() -> TrainConfig:
+    """Q-learning instead: one head, no search, returns of five moves and a target network."""
+    config = cartpole()
+    return replace(
+        config,
+        model="q",
+        net=replace(config.net, value=HeadConfig("categorical", size=20)),
+        search=SearchConfig("prior", 0, ("temperature=0.5",)),
+        learn=replace(config.learn, unroll=0, steps=5, optimiser=OptimiserConfig(clip=5.0)),
+        reanalyse=ReanalyseConfig(share=1.0, target_every=200),
+    )
+
+
 def atari(rom: str) -> TrainConfig:
     """Gumbel MuZero with Reanalyze on two cores: small and grey, to see it run."""
     return TrainConfig(
@@ -205,6 +221,7 @@ PRESETS: dict[str, Preset] = {
     "animal_shogi": Preset(lambda: small("animal_shogi", iterations=300), "Gumbel AlphaZero"),
     "gardner_chess": Preset(lambda: small("gardner_chess", iterations=300), "Gumbel AlphaZero"),
     "cartpole": Preset(cartpole, "Gumbel MuZero to a return of 500, minutes"),
+    "cartpole-q": Preset(cartpole_q, "Q-learning with the same network, for comparison"),
     "atari-ms_pacman": Preset(
         lambda: atari("ms_pacman"), "Gumbel MuZero with Reanalyze; needs halfmove[atari]"
     ),
