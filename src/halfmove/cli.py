@@ -128,6 +128,35 @@ def _parser() -> argparse.ArgumentParser:
     )
     demo.set_defaults(run=_demo)
 
+    curves = commands.add_parser(
+        "curves",
+        help="how strong runs were along the way, against plain MCTS",
+        description="Let the checkpoints of some runs play against plain MCTS; print the scores "
+        "and draw them. Runs that differ only in their seed get one colour.",
+    )
+    curves.add_argument("folders", metavar="RUN", nargs="+", help="a run's folder")
+    curves.add_argument(
+        "--mcts", type=_count, default=100, help="simulations of plain MCTS (default: %(default)s)"
+    )
+    curves.add_argument(
+        "--simulations", type=_count, default=32, help="of the networks (default: %(default)s)"
+    )
+    curves.add_argument(
+        "--games", type=_count, default=64, help="of a match, even (default: %(default)s)"
+    )
+    curves.add_argument(
+        "--opening", type=_seed, default=2, help="random moves before (default: %(default)s)"
+    )
+    curves.add_argument(
+        "--every", type=_count, default=1, help="leave checkpoints out (default: %(default)s)"
+    )
+    curves.add_argument("--seed", type=_seed, default=0, help="of all chance")
+    curves.add_argument(
+        "--points", default="curves.jsonl", help="what was played (default: %(default)s)"
+    )
+    curves.add_argument("--plot", metavar="FILE", help="a picture, such as curves.png")
+    curves.set_defaults(run=_curves)
+
     improvement = commands.add_parser(
         "improvement",
         help="show policy improvement on bandits and small games",
@@ -287,6 +316,20 @@ def _demo(options: argparse.Namespace) -> int:
     try:
         return learning.main(folder=options.folder)
     except RunError as error:
+        return _fail(str(error), 1)
+
+
+def _curves(options: argparse.Namespace) -> int:
+    from halfmove.experiments import curves
+    from halfmove.train.durable import RunError
+
+    names = [field.name for field in dataclasses.fields(curves.Test)]
+    try:
+        test = curves.Test(**{name: getattr(options, name) for name in names})
+        return curves.main(
+            options.folders, test, points=options.points, plot=options.plot, every=options.every
+        )
+    except (RunError, ValueError, OSError) as error:
         return _fail(str(error), 1)
 
 

@@ -1,0 +1,54 @@
+"""Matches of a run's checkpoints with a fixed player, from the command line."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from halfmove.cli import main
+from halfmove.experiments import curves
+from halfmove.train.loop import train
+from halfmove.train.presets import preset
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    config = preset("tic_tac_toe")
+    config = replace(
+        config,
+        iterations=2,
+        save_every=1,
+        net=replace(config.net, planes=4, blocks=0),
+        search=replace(config.search, simulations=2),
+        selfplay=replace(config.selfplay, lanes=4, chunk=2),
+        rating=replace(config.rating, every=0),
+    )
+    return train(config, tmp_path_factory.mktemp("runs") / "small-0")
+
+
+def test_every_checkpoint_is_measured_once(run, tmp_path, capsys):
+    points, plot = tmp_path / "points.jsonl", tmp_path / "curves.png"
+    words = f"curves {run} --mcts 2 --simulations 2 --games 8 --points {points} --plot {plot}"
+    assert main(words.split()) == 0
+    first = capsys.readouterr().out
+    found = [json.loads(line) for line in points.read_text().splitlines()]
+    assert [point["positions"] for point in found] == [8, 16]
+    for point in found:
+        assert 0 <= point["low"] <= point["score"] <= point["high"] <= 1
+        assert f"{point['score']:.0%}" in first
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    assert main(words.split()) == 0
+    assert capsys.readouterr().out == first
+    assert len(points.read_text().splitlines()) == 2
+
+
+def test_a_folder_that_is_no_run_is_named(tmp_path, capsys):
+    assert main(["curves", str(tmp_path / "nothing")]) == 1
+    assert "nothing" in capsys.readouterr().err
+
+
+def test_a_label_says_what_differs_but_the_seed():
+    one = preset("hex7")
+    other = replace(one, search=replace(one.search, simulations=4))
+    found = curves.labels({"a": one, "b": replace(one, seed=1), "c": other})
+    assert found == {"a": "simulations 16", "b": "simulations 16", "c": "simulations 4"}
