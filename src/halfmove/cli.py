@@ -118,6 +118,23 @@ def _parser() -> argparse.ArgumentParser:
     play.add_argument("--second", action="store_true", help="let the network begin")
     play.set_defaults(run=_play)
 
+    rate = commands.add_parser(
+        "rate",
+        help="rate the players of game records: SGF, PGN, CSA, JSON lines",
+        description="Rate the players of game records by a Bayesian logistic model: strength, the "
+        "advantage of the first mover, draws; with 95%% intervals.",
+    )
+    rate.add_argument("files", metavar="FILE", nargs="+", help="records of games")
+    rate.add_argument(
+        "--anchor",
+        metavar="NAME=ELO",
+        type=_anchor,
+        action="append",
+        default=[],
+        help="a player whose rating is known (default: the mean of all is 0)",
+    )
+    rate.set_defaults(run=_rate)
+
     demo = commands.add_parser(
         "demo",
         help="watch a network learn 5x5 Hex, a few minutes",
@@ -307,6 +324,35 @@ def _play(options: argparse.Namespace) -> int:
         return terminal.main(options.folder, simulations=options.simulations, second=options.second)
     except (RunError, ValueError) as error:
         return _fail(str(error), 1)
+
+
+def _anchor(text: str) -> tuple[str, float]:
+    name, found, number = text.rpartition("=")
+    try:
+        if found:
+            return name, float(number)
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError(f"must be a player and a number, NAME=ELO, got {text!r}")
+
+
+def _rate(options: argparse.Namespace) -> int:
+    from halfmove.arena import rating
+    from halfmove.games import records
+
+    played = []
+    for file in options.files:
+        try:
+            with open(file, encoding="utf-8") as text:
+                played += records.read(text.read(), moves=False)
+        except (OSError, ValueError) as error:
+            return _fail(f"{file}: {error}", 1)
+    try:
+        found = rating.rate(rating.results_of(played), anchors=dict(options.anchor) or None)
+    except ValueError as error:
+        return _fail(str(error), 1)
+    print(rating.table(found))
+    return 0
 
 
 def _demo(options: argparse.Namespace) -> int:

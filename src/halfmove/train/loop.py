@@ -33,7 +33,7 @@ from halfmove.train.folder import Run
 from halfmove.train.parts import Parts, opened
 from halfmove.train.progress import Progress, Rate
 from halfmove.train.rating import Rating
-from halfmove.train.record import Record
+from halfmove.train.record import Lane
 
 _log = logging.getLogger(__name__)
 LOWS = 1000  # games played on, by which the bound for resigning is set
@@ -81,7 +81,7 @@ class Loop:
         self._skipped = 0  # in a row
         self._lows: deque[float] = deque(maxlen=LOWS)
         self._rating = Rating(parts, variables)
-        self._record = Record(parts.game) if parts.game else None
+        self._record = Lane(parts.game) if parts.game else None
         self._told = -1  # the part of the run, from save to save, of which a game was written
 
     @property
@@ -193,7 +193,7 @@ class Loop:
         return float(np.quantile(np.asarray(self._lows), share, method="lower"))
 
     def _keep_games(self, steps: Step) -> None:
-        """The first game to end after each checkpoint, as text."""
+        """The first game to end after each checkpoint, as a file."""
         if self._record is None:
             return
         action, last = jax.device_get((steps.action[0], steps.last[0]))
@@ -201,7 +201,7 @@ class Loop:
             part = self.iteration // self.config.save_every
             if part > self._told:
                 self._told = part
-                self._run.write_game(f"{self.iteration + 1}.txt", text)
+                self._run.write_game(f"{self.iteration + 1}{self._record.suffix}", text)
 
     def _learn(self, key: Array) -> dict[str, Any]:
         due = self.parts.updates_due(self.iteration + 1) - self.updates

@@ -122,6 +122,31 @@ def connect_four() -> TrainConfig:
     return replace(config, rating=replace(config.rating, opening=4))
 
 
+def large_board(game: str) -> TrainConfig:
+    """Chess and shogi on two cores: fewer games and simulations, since a move costs more."""
+    config = small(game, rating=RatingConfig(every=50, games=16, simulations=8))
+    return replace(
+        config,
+        save_every=25,
+        search=SearchConfig(simulations=8, options=(RESULTS,)),
+        selfplay=SelfPlayConfig(lanes=32, chunk=16, explore=30),
+        learn=replace(config.learn, begin=2_000),
+    )
+
+
+def points(config: TrainConfig) -> TrainConfig:
+    """The same for one player who collects points: long games, values of any size."""
+    net = replace(config.net, value=HeadConfig("categorical", size=150))
+    return replace(
+        config,
+        net=net,
+        search=replace(config.search, options=()),
+        selfplay=replace(config.selfplay, explore=0, resign=0.0),
+        learn=replace(config.learn, steps=10, discount=0.997),
+        rating=RatingConfig(),
+    )
+
+
 def muzero_gpu(game: str) -> TrainConfig:
     """MuZero on a board: the model is learned, five moves unrolled."""
     config = gpu(game, model="learned")
@@ -220,6 +245,9 @@ PRESETS: dict[str, Preset] = {
     "othello": Preset(lambda: small("othello", iterations=300), "Gumbel AlphaZero"),
     "animal_shogi": Preset(lambda: small("animal_shogi", iterations=300), "Gumbel AlphaZero"),
     "gardner_chess": Preset(lambda: small("gardner_chess", iterations=300), "Gumbel AlphaZero"),
+    "chess": Preset(lambda: large_board("chess"), "Gumbel AlphaZero, its first steps"),
+    "shogi": Preset(lambda: large_board("shogi"), "Gumbel AlphaZero, its first steps"),
+    "2048": Preset(lambda: points(small("2048")), "Gumbel AlphaZero for one player and chance"),
     "cartpole": Preset(cartpole, "Gumbel MuZero to a return of 500, minutes"),
     "cartpole-q": Preset(cartpole_q, "Q-learning with the same network, for comparison"),
     "atari-ms_pacman": Preset(
@@ -237,6 +265,8 @@ PRESETS: dict[str, Preset] = {
     "chess-gpu": Preset(lambda: gpu("chess"), "Gumbel AlphaZero", _LARGE),
     "gardner_chess-gpu": Preset(lambda: gpu("gardner_chess"), "Gumbel AlphaZero", _LARGE),
     "shogi-gpu": Preset(lambda: gpu("shogi"), "Gumbel AlphaZero", _LARGE),
+    "2048-gpu": Preset(lambda: points(gpu("2048")), "Gumbel AlphaZero", _LARGE),
+    "tic_tac_toe-gpu": Preset(lambda: gpu("tic_tac_toe"), "Gumbel AlphaZero", _LARGE),
     "animal_shogi-gpu": Preset(lambda: gpu("animal_shogi"), "Gumbel AlphaZero", _LARGE),
 }
 

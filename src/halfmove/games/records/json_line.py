@@ -1,0 +1,78 @@
+"""Any game as one line of JSON: the fields of a record, moves as actions."""
+
+import json
+from typing import Any
+
+from halfmove.core.game import Game
+from halfmove.games.records.reading import game_of, located
+from halfmove.games.records.record import Note, Record, RecordError, text_of
+from halfmove.games.records.turns import replay
+
+FIELDS = ("game", "players", "moves", "result", "reason", "position", "info", "notes")
+
+
+def write(game: Game, record: Record) -> str:
+    """One game; several in one file follow each other."""
+    notes = [
+        [note.value, {str(a): int(n) for a, n in note.visits.items()}] for note in record.notes
+    ]
+    values: dict[str, Any] = {**vars(record), "game": text_of(game), "notes": notes}
+    kept = {name: values[name] for name in FIELDS if name in FIELDS[:4] or values[name]}
+    return json.dumps(kept, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def read(text: str, *, moves: bool = True) -> list[Record]:
+    """Every game of a text; RecordError says where it is damaged.
+
+    Without `moves` these are left out, and the rules are not asked. The moves of a game of
+    chance are taken as they are.
+    """
+    found = []
+    for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            fields = json.loads(line)
+        except json.JSONDecodeError as error:
+            place = f"line {number}, column {error.colno}"
+            raise RecordError(f"{place}: {error.msg}") from error
+        with located(f"line {number}"):
+            found.append(_record(fields, moves))
+    if not found:
+        raise RecordError("the text holds no game: each is one line of JSON")
+    return found
+
+
+def _record(fields: Any, moves: bool) -> Record:
+    if not isinstance(fields, dict) or not {"game", "players", "moves"} <= fields.keys():
+        raise ValueError("expected an object with game, players, moves")
+    if others := fields.keys() - set(FIELDS):
+        raise ValueError(f"{', '.join(sorted(others))}: the fields are {', '.join(FIELDS)}")
+    kept = fields if moves else {**fields, "moves": [], "notes": []}
+    try:
+        notes = [
+            Note(value, {int(action): int(n) for action, n in visits.items()})
+            for value, visits in kept.get("notes", [])
+        ]
+        result = kept.get("result")
+        record = Record(
+            game=str(kept["game"]),
+            players=tuple(kept["players"]),
+            moves=tuple(int(move) for move in kept["moves"]),
+            result=None if result is None else tuple(float(x) for x in result),
+            reason=kept.get("reason", ""),
+            position=str(kept.get("position", "")),
+            info=dict(kept.get("info", {})),
+            notes=tuple(notes),
+        )
+    except (TypeError, AttributeError) as error:
+        raise ValueError(f"a field is not of the kind it should be: {error}") from error
+    if not moves:
+        return record
+    game = game_of(record.game)
+    if len(record.players) != game.players:
+        raise ValueError(f"{game.name} has {game.players} players, got {record.players}")
+    if not game.chance:
+        for _ in replay(game, record):
+            pass
+    return record
