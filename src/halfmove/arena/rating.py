@@ -103,11 +103,11 @@ def rate(
 
     `advantage` and `draw`, in Elo, are estimated unless given (BayesElo's own are 32.8 and 97.3,
     from chess); where no game was drawn the draw width is 0. Where so few games cannot tell them
-    (all drawn, or one side never lost) the advantage is 0 and the draw width 97.3. `anchors` are ratings that are
-    known; the others, and all intervals, are then relative to them. Without any the mean of all
-    is 0. Groups that never met are joined by the prior alone: each has drawn `prior` games with
-    the others. Where players never change sides nothing but the prior tells their strength from
-    the advantage: then give it.
+    (all drawn, or one side never lost) the advantage is 0 and the draw width 97.3. `anchors` are
+    ratings that are known; the others, and all intervals, are then relative to them. Without any
+    the mean of all is 0. Groups that never met are joined by the prior alone: each has drawn
+    `prior` games with the others. Where players never change sides nothing but the prior tells
+    their strength from the advantage: then give it.
     """
     found = list(results)
     _check(found, prior, draw, anchors or {})

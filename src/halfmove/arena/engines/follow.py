@@ -1,0 +1,100 @@
+"""A game followed on the host, move by move, by the rules of this package.
+
+One program a game is compiled, whatever the number of threads and of games.
+"""
+
+import dataclasses
+import functools
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from halfmove.core.game import Game, State, over
+from halfmove.core.types import Array
+
+
+@dataclass(frozen=True)
+class Spot:
+    """Where a game stands, in numpy."""
+
+    state: State
+    legal: np.ndarray  # [A] bool
+    player: int  # who moves
+    over: bool
+
+
+def begin(game: Game, position: str = "") -> Spot:
+    """The first position, or the one of that text; ValueError if the game cannot read it."""
+    with jax.default_device(_host()):
+        programs = _programs(_plain(game))
+        if not position:
+            return programs.first
+        return programs.look(jax.device_get(game.parse_position(position)))
+
+
+def moved(game: Game, spot: Spot, action: int) -> Spot:
+    """Where the game stands after a move; ValueError if it is not legal."""
+    if not (0 <= action < len(spot.legal) and spot.legal[action]):
+        raise ValueError(f"action {action} is not legal in {game.position(spot.state)}")
+    with jax.default_device(_host()):
+        return _programs(_plain(game)).step(spot.state, np.int32(action))
+
+
+class Programs(NamedTuple):
+    """What is compiled for a game, and its first position."""
+
+    look: Callable[[State], Spot]
+    step: Callable[[State, np.int32], Spot]
+    first: Spot
+
+
+_compiling = threading.Lock()
+
+
+def _programs(game: Game) -> Programs:
+    with _compiling:  # or every thread would compile for itself
+        return _compiled(game)
+
+
+@functools.cache
+def _compiled(game: Game) -> Programs:
+    def seen(state: State) -> tuple[Any, ...]:
+        return state, game.legal(state), game.to_play(state), over(game, state)
+
+    def stepped(state: State, action: Array) -> tuple[Any, ...]:
+        # No game that engines play has chance: nothing is drawn from this key.
+        return seen(game.step(jax.random.key(0), state, action))
+
+    def spot(state: State, legal: Any, player: Any, ended: Any) -> Spot:
+        return Spot(state, legal, int(player), bool(ended))
+
+    first = jax.device_get(game.init(jax.random.key(0)))
+    shows = jax.jit(seen).lower(first).compile()
+    steps = jax.jit(stepped).lower(first, np.int32(0)).compile()
+
+    def look(state: State) -> Spot:
+        return spot(*jax.device_get(shows(state)))
+
+    def step(state: State, action: np.int32) -> Spot:
+        return spot(*jax.device_get(steps(state, action)))
+
+    return Programs(look, step, look(first))
+
+
+def _plain(game: Game) -> Game:
+    """The same game without a GPU's program for its moves: one game is not worth a launch."""
+    if getattr(game, "engine", "xla") == "xla":
+        return game
+    return dataclasses.replace(game, engine="xla")  # type: ignore[type-var]
+
+
+@functools.cache
+def _host() -> Any:
+    try:
+        return jax.local_devices(backend="cpu")[0]
+    except RuntimeError:  # a JAX that was told to have none
+        return jax.local_devices()[0]
