@@ -118,6 +118,52 @@ def _parser() -> argparse.ArgumentParser:
     play.add_argument("--second", action="store_true", help="let the network begin")
     play.set_defaults(run=_play)
 
+    arena = commands.add_parser(
+        "arena",
+        help="let players meet: networks, plain MCTS, outside engines",
+        description="Let players meet and rate them. A player is a run's folder "
+        "(runs/hex5, runs/hex5:muzero@64, runs/hex5/checkpoints/00000040), mcts@1000, random, "
+        "perfect, or an engine: 'gtp:gnugo --level 10', 'uci:stockfish nodes=1000'. What was "
+        "played is kept; the same command goes on with a tournament that was stopped.",
+    )
+    arena.add_argument("players", metavar="PLAYER", nargs="+", help="who plays, two or more")
+    arena.add_argument(
+        "--games", type=_count, default=64, help="of each pair, even (default: %(default)s)"
+    )
+    arena.add_argument("--game", help='such as "go size=9" (default: what the first run learned)')
+    arena.add_argument(
+        "--openings",
+        default="random:2",
+        help="random:MOVES, first (every legal first move) or a file of records; each is played "
+        "from both sides (default: %(default)s)",
+    )
+    arena.add_argument("--folder", metavar="FOLDER", help="where it is kept (default: a new one)")
+    arena.add_argument(
+        "--gauntlet", action="store_true", help="the first player against each of the others"
+    )
+    arena.add_argument(
+        "--sprt",
+        metavar="ELO0,ELO1",
+        type=_two,
+        help="for two: stop as soon as it is known which of the differences is the better guess",
+    )
+    arena.add_argument(
+        "--anchor",
+        metavar="NAME=ELO",
+        type=_anchor,
+        action="append",
+        default=[],
+        help="a player whose rating is known (default: the mean of all is 0)",
+    )
+    arena.add_argument(
+        "--at-once", type=_count, default=64, help="games under way (default: %(default)s)"
+    )
+    arena.add_argument(
+        "--limit", type=_count, default=1000, help="moves; then a draw (default: %(default)s)"
+    )
+    arena.add_argument("--seed", type=_seed, default=0, help="of all chance (default: %(default)s)")
+    arena.set_defaults(run=_arena)
+
     rate = commands.add_parser(
         "rate",
         help="rate the players of game records: SGF, PGN, CSA, JSON lines",
@@ -334,6 +380,25 @@ def _anchor(text: str) -> tuple[str, float]:
     except ValueError:
         pass
     raise argparse.ArgumentTypeError(f"must be a player and a number, NAME=ELO, got {text!r}")
+
+
+def _two(text: str) -> tuple[float, float]:
+    try:
+        low, high = map(float, text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be two numbers, ELO0,ELO1, got {text!r}") from None
+    return low, high
+
+
+def _arena(options: argparse.Namespace) -> int:
+    from halfmove.arena import command
+    from halfmove.train.durable import RunError
+
+    given = {name: x for name, x in vars(options).items() if name not in ("run", "rest")}
+    try:
+        return command.main(anchors=dict(given.pop("anchor")), **given)
+    except (RunError, ValueError, OSError) as error:
+        return _fail(str(error), 1)
 
 
 def _rate(options: argparse.Namespace) -> int:

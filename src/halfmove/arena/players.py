@@ -1,12 +1,12 @@
 """Who plays. One line names one:
 
-    runs/go9                     the newest network of a run, with the run's own planner
-    runs/go9:muzero@64           another planner, and its simulations
-    runs/go9/checkpoints/00000400@64      one of its checkpoints
-    mcts@1000                    plain MCTS by random games
-    random                       any legal move
-    perfect                      never gives anything away; for games as small as tic-tac-toe
-    gtp:gnugo --level 10         an outside engine, see arena/engines/line.py
+runs/go9                     the newest network of a run, with the run's own planner
+runs/go9:muzero@64           another planner, and its simulations
+runs/go9/checkpoints/00000400@64      one of its checkpoints
+mcts@1000                    plain MCTS by random games
+random                       any legal move
+perfect                      never gives anything away; for games as small as tic-tac-toe
+gtp:gnugo --level 10         an outside engine, see arena/engines/line.py
 """
 
 import re

@@ -1,0 +1,117 @@
+"""`halfmove arena`."""
+
+import datetime
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from halfmove import games as all_games
+from halfmove.arena import rating, tournament
+from halfmove.arena.openings import openings as drawn
+from halfmove.arena.players import game_of, player
+from halfmove.arena.sprt import SPRT
+from halfmove.core.game import Game
+from halfmove.games.records import Record, text_of
+
+
+def main(
+    players: Sequence[str],
+    *,
+    game: str | None = None,
+    games: int = 64,
+    openings: str = "random:2",
+    folder: str | None = None,
+    gauntlet: bool = False,
+    sprt: tuple[float, float] | None = None,
+    anchors: dict[str, float] | None = None,
+    at_once: int = 64,
+    limit: int = 1000,
+    seed: int = 0,
+) -> int:
+    """Plays a tournament, or goes on with one, and prints the ratings; gives the exit status."""
+    names = tuple(text.strip() for text in players)
+    if len(names) < 2 or len(set(names)) < len(names):
+        raise ValueError(f"two or more different players must be given, got {', '.join(names)}")
+    if games % 2:
+        raise ValueError(f"games must be even, every opening is played twice; got {games}")
+    if sprt and len(names) != 2:
+        raise ValueError(f"a sequential test is for two players, got {len(names)}")
+    for name in anchors or {}:
+        if name not in names:
+            raise ValueError(f"--anchor: {name!r} does not play; {', '.join(names)} do")
+    rules = _rules(game, names)
+    plan = _plan(rules, names, games, openings, gauntlet, seed, limit)
+    test = SPRT(*sprt) if sprt else None
+    where = Path(folder or _new_folder(rules))
+    console = Console()
+    console.print(
+        f"{plan.game}: {len(plan.fixtures())} games, {len(plan.openings)} openings, in {where}"
+    )
+    seats = [player(name, rules) for name in names]
+    with _bar(console) as bar:
+        task = bar.add_task("", total=None)
+
+        def heard(played: list[Record], total: int) -> None:
+            bar.update(task, total=total, completed=len(played), description=_estimate(played))
+
+        played = tournament.play(plan, rules, seats, where, at_once=at_once, test=test, heard=heard)
+    print(rating.table(tournament.rated(played, anchors or None)))
+    _remarks(played, test)
+    return 0
+
+
+def _rules(text: str | None, names: Sequence[str]) -> Game:
+    rules = all_games.read(text) if text else game_of(names)
+    if rules.players != 2 or rules.chance:
+        raise ValueError(f"{rules.name} is no game for two without chance")
+    return rules
+
+
+def _plan(
+    rules: Game,
+    names: tuple[str, ...],
+    count: int,
+    text: str,
+    gauntlet: bool,
+    seed: int,
+    limit: int,
+) -> tournament.Plan:
+    found = drawn(text, rules, count=count // 2, seed=seed)
+    # Every first move from both sides is a whole tournament: 2 n² games of a pair on n x n Hex.
+    each = 2 * len(found) if text == "first" else count
+    return tournament.Plan(text_of(rules), names, each, tuple(found), gauntlet, seed, limit)
+
+
+def _new_folder(rules: Game) -> str:
+    stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
+    return f"arena/{rules.name}-{stamp}"
+
+
+def _bar(console: Console) -> Progress:
+    return Progress(
+        MofNCompleteColumn(), BarColumn(), TimeRemainingColumn(), TextColumn("{task.description}"),
+        console=console,
+    )  # fmt: skip
+
+
+def _estimate(played: list[Record]) -> str:
+    """The two ends of the table as it stands."""
+    if not played:
+        return ""
+    found = tournament.rated(played)
+    ends = [0, len(found.names) - 1]
+    return ", ".join(f"{found.names[i]} {found.elo[i]:+.0f}" for i in ends)
+
+
+def _remarks(played: list[Record], test: SPRT | None) -> None:
+    same = len(played) - len(tournament.distinct(played))
+    if same:
+        print(f"{same} games went as another one did and were not counted.")
+    odd = [record for record in played if record.reason]
+    for reason in sorted({record.reason.partition(":")[0] for record in odd}):
+        count = sum(record.reason.partition(":")[0] == reason for record in odd)
+        print(f"{count} ended by: {reason}.")
+    if test is not None:
+        print(tournament.decided(test, played))

@@ -1,0 +1,153 @@
+"""Many games between several players: who meets whom, what is kept, what it says of strength.
+
+A tournament is a folder. `games.jsonl` grows by a line for every game that is over, and is all
+that a tournament which was killed needs to go on; the games are also there in the form that other
+programs read (`games.sgf`, `games.pgn`, `games.csa`).
+"""
+
+import itertools
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from halfmove.arena import rating
+from halfmove.arena.openings import Opening
+from halfmove.arena.players import Player
+from halfmove.arena.round import Engines, Fixture, play_round
+from halfmove.arena.sprt import SPRT
+from halfmove.core.game import Game
+from halfmove.games import records
+from halfmove.games.records import Record
+from halfmove.train.durable import RunError, append_whole, write_whole
+
+GAMES = "games.jsonl"
+PLAN = "tournament.json"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be played. Two folders with equal plans hold the same games."""
+
+    game: str
+    players: tuple[str, ...]
+    games: int  # of each pair, even
+    openings: tuple[Opening, ...]
+    gauntlet: bool = False  # the first against all others; else all against all
+    seed: int = 0
+    limit: int = 1000
+
+    def fixtures(self) -> list[Fixture]:
+        """Every game: for each pair each opening twice, sides changed, as often as there are."""
+        count = len(self.players)
+        pairs = [(0, i) for i in range(1, count)] if self.gauntlet else None
+        found: list[Fixture] = []
+        for one, other in pairs or itertools.combinations(range(count), 2):
+            for i in range(self.games):
+                opening = self.openings[i // 2 % len(self.openings)]
+                sides = (one, other) if i % 2 == 0 else (other, one)
+                found.append(Fixture(len(found), sides, opening))
+        return found
+
+
+def play(
+    plan: Plan,
+    game: Game,
+    players: Sequence[Player],
+    folder: Path,
+    *,
+    at_once: int = 64,
+    test: SPRT | None = None,
+    heard: Callable[[list[Record], int], None] = lambda played, total: None,
+) -> list[Record]:
+    """Plays what is missing in the folder; gives all records, in the order of their numbers.
+
+    `heard` is told after every round what has been played, of how many. `test`, for two players,
+    ends the tournament when the answer is known. RunError: the folder holds another tournament.
+    """
+    _claim(folder, plan)
+    done = {int(record.info["number"]): record for record in load(folder)}
+    fixtures = plan.fixtures()
+    missing = [fixture for fixture in fixtures if fixture.number not in done]
+    engines = Engines(os.cpu_count() or 1)
+    try:
+        with open(folder / GAMES, "ab", buffering=0) as file:
+            heard(list(done.values()), len(fixtures))
+            for part in _parts(missing, at_once):
+                if test is not None and decided(test, list(done.values())).verdict:
+                    break
+                # A round's chance is its own, whatever was played before it was begun again.
+                seed = plan.seed * 1_000_003 + part[0].number
+                for record in play_round(
+                    game, players, part, seed=seed, limit=plan.limit, engines=engines
+                ):
+                    append_whole(file, records.write(game, record, "json").encode())
+                    done[int(record.info["number"])] = record
+                os.fsync(file.fileno())
+                heard(list(done.values()), len(fixtures))
+    finally:
+        engines.close()
+    played = [done[number] for number in sorted(done)]
+    suffix = records.suffix(game)
+    if played and suffix != ".jsonl":
+        write_whole(folder / f"games{suffix}", records.write_all(game, played).encode())
+    return played
+
+
+def _parts(fixtures: list[Fixture], size: int) -> Iterator[list[Fixture]]:
+    """Games of the same two players, an even number of them."""
+    size = max(2, size // 2 * 2)
+    for _, same in itertools.groupby(fixtures, key=lambda each: frozenset(each.players)):
+        mine = list(same)
+        for at in range(0, len(mine), size):
+            yield mine[at : at + size]
+
+
+def _claim(folder: Path, plan: Plan) -> None:
+    text = json.dumps(plan.__dict__, indent=1).encode()
+    path = folder / PLAN
+    if path.exists():
+        if path.read_bytes() != text:
+            raise RunError(
+                f"{folder} holds another tournament: give the same players, games, openings and "
+                "seed to go on with it, or another folder"
+            )
+        return
+    if folder.exists() and any(folder.iterdir()):
+        raise RunError(f"{folder} is not empty and no tournament: give another folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    write_whole(path, text)
+
+
+def load(folder: Path) -> list[Record]:
+    """The records in a folder; the torn end of a line that a killed process left is cut off."""
+    path = folder / GAMES
+    if not path.exists():
+        return []
+    data = path.read_bytes()
+    whole = data[: data.rfind(b"\n") + 1]
+    if len(whole) < len(data):
+        os.truncate(path, len(whole))
+    return records.read(whole.decode()) if whole else []
+
+
+def distinct(played: Sequence[Record]) -> list[Record]:
+    """Without games that went as another of the same players did, from the same sides."""
+    return list({(record.players, record.moves): record for record in reversed(played)}.values())
+
+
+def rated(played: Sequence[Record], anchors: dict[str, float] | None = None) -> rating.Ratings:
+    """The players' ratings by the games that tell something new."""
+    return rating.rate(rating.results_of(distinct(played)), anchors=anchors)
+
+
+def decided(test: SPRT, played: Sequence[Record]) -> SPRT:
+    """The test after the pairs of games in `played`, as the first player sees them."""
+    by_number = {int(record.info["number"]): record for record in played}
+    for number in sorted(by_number):
+        if number % 2 == 0 and number + 1 in by_number:
+            first, second = by_number[number], by_number[number + 1]
+            if first.result and second.result:
+                test = test.add(0.5 + first.result[0] / 2, 0.5 + second.result[1] / 2)
+    return test
