@@ -45,12 +45,14 @@ def test_two_players_without_draws(wins, losses, prior):
     [
         [Result("a", "b", 1, 0, 0), Result("b", "a", 0, 1, 0)],
         [Result("a", "b", 0, 5, 0)],
-        [Result("a", "b", 3, 0, 0), Result("b", "a", 2, 0, 0)],
+        [Result("a", "b", 3, 0, 0), Result("b", "a", 0, 0, 2)],
+        [Result("a", "b", 5, 1, 0), Result("b", "a", 0, 1, 5)],
     ],
 )
 def test_a_handful_of_games_can_be_rated(results):
     found = rate(results)
     assert np.isfinite(found.elo).all()
+    assert np.abs(found.elo).max() < 600
     assert found.superiority("a", "b") >= 0.5
     assert all(np.isfinite(found.interval(name)).all() for name in "ab")
 
@@ -137,6 +139,8 @@ def plain(results, prior, names):
         for (a, b), games in met.items():
             share = prior * games / 4 * (1 / each[a] + 1 / each[b]) if games else 0.0
             total += share * log_chances(elo[a] - elo[b] + advantage, draw)[1]
+        if prior:
+            total -= (advantage**2 + draw**2) / (2 * 1000**2)
         return -total + np.mean(at[:-2]) ** 2
 
     return minus

@@ -7,7 +7,9 @@ advantage of moving first. With L(x) = 1 / (1 + 10^(-x / 400)) and a draw width 
 
 Rao and Kupper's model of ties. The prior is what BayesElo has: every player has also drawn
 `prior` games, with those it met, in proportion to the games between them, half of them from
-each side. It keeps players who won or lost everything finite. The ratings are at the greatest
+each side. It keeps players who won or lost everything finite. The advantage and the draw width
+are normal around 0 before any game, with a standard deviation of 1000 Elo. A prior of 0 leaves
+out all of this. The ratings are at the greatest
 posterior density, and their covariance is the inverse of minus its second derivative there;
 that of the advantage and the draw width, where they are estimated, is in it too.
 
@@ -28,7 +30,9 @@ from halfmove.games.records import Record
 
 ELO = 400 / math.log(10)  # Elo of one unit of the logistic function
 SIGMAS = 1.959963984540054  # half the width of a 95% interval, in standard deviations
-DRAW = 97.3  # BayesElo's draw width, where nothing tells it
+# Of the advantage and the draw width before any game: so wide that a hundred games outweigh it,
+# but where somebody only won and drew, strength and draw width would rise together without end.
+SPREAD = 1000 / ELO
 STEPS = 200  # of Newton's method at most; it needs about ten
 
 
@@ -102,12 +106,11 @@ def rate(
     """The ratings of all who played.
 
     `advantage` and `draw`, in Elo, are estimated unless given (BayesElo's own are 32.8 and 97.3,
-    from chess); where no game was drawn the draw width is 0. Where so few games cannot tell them
-    (all drawn, or one side never lost) the advantage is 0 and the draw width 97.3. `anchors` are
-    ratings that are known; the others, and all intervals, are then relative to them. Without any
-    the mean of all is 0. Groups that never met are joined by the prior alone: each has drawn
-    `prior` games with the others. Where players never change sides nothing but the prior tells
-    their strength from the advantage: then give it.
+    from chess); where no game was drawn the draw width is 0. `anchors` are ratings that are
+    known; the others, and all intervals, are then relative to them. Without any the mean of all
+    is 0. Groups that never met are joined by the prior alone: each has drawn `prior` games with
+    the others. Where players never change sides nothing but the prior tells their strength from
+    the advantage: then give it.
     """
     found = list(results)
     _check(found, prior, draw, anchors or {})
@@ -116,14 +119,7 @@ def rate(
     if prior == 0 and len(table.groups) > 1 and apart:
         who = ", ".join(sorted(apart[0]))
         raise ValueError(f"nothing compares {who} with the others; give a prior of more than 0")
-    try:
-        solved = _solve(table, advantage, draw, anchors or {})
-    except _UnboundedError:
-        if prior == 0:
-            raise
-        drawn = table.counts[:, 1].sum() > 0
-        width = draw if draw is not None else DRAW * drawn
-        solved = _solve(table, advantage or 0.0, width, anchors or {})
+    solved = _solve(table, advantage, draw, anchors or {})
     order = np.argsort(-solved.elo, kind="stable")
     names = [table.names[i] for i in order]
     return Ratings(
@@ -230,10 +226,6 @@ def _groups(met: np.ndarray) -> list[list[int]]:
 # -- the posterior, and where it is greatest --------------------------------------
 
 
-class _UnboundedError(ValueError):
-    """The posterior rises without end."""
-
-
 @dataclass(frozen=True)
 class _Solved:
     elo: np.ndarray
@@ -304,7 +296,7 @@ def _climb(table: _Table, at: np.ndarray, free: np.ndarray, centre: bool) -> np.
             return at
         if np.max(np.abs(at)) * ELO > 1e5:
             break
-    raise _UnboundedError(
+    raise ValueError(
         "these results have no finite ratings: somebody won or lost everything; give a prior of "
         "more than 0"
     )
@@ -335,6 +327,10 @@ def _density(table: _Table, at: np.ndarray) -> tuple[float, np.ndarray, np.ndarr
         value += float(ties * (2 * d + math.log(rest)))
         slope[-1] += ties * 2 / rest
         hessian[-1, -1] -= ties * 4 * math.exp(-2 * d) / rest**2
+    if table.virtual.any():
+        value -= float(at[-2:] @ at[-2:]) / (2 * SPREAD**2)
+        slope[-2:] -= at[-2:] / SPREAD**2
+        hessian[[-2, -1], [-2, -1]] -= 1 / SPREAD**2
     return value, slope, hessian
 
 
