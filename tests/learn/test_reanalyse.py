@@ -86,7 +86,9 @@ def test_the_asked_moves_are_searched_again_and_no_others(stored, again):
 def test_the_store_remembers(stored, again):
     store, old = stored
     after = jax.jit(
-        lambda store, sample: reanalyse.write_back(REPLAY, store, sample, rows=ROWS, steps=STEPS)
+        lambda store, sample: REPLAY.rewrite(
+            store, **reanalyse.found(sample, rows=ROWS, steps=STEPS)
+        )
     )(store, again)
     before, after, old = jax.device_get((store.steps, after.steps, old))
     wanted = np.zeros((LANES, LENGTH), bool)
@@ -123,14 +125,13 @@ def test_shares_are_whole_numbers_of_windows(stored):
     assert reanalyse.rows_of(10, 0.8) == 8
     with pytest.raises(ValueError, match="from 0 to 1, got 80"):
         reanalyse.rows_of(256, 80)
-    store, sample = stored
+    _, sample = stored
     same = reanalyse.search_again(None, Number(), oracle, 0.5, None, sample, rows=0)
     assert same is sample
-    assert reanalyse.write_back(REPLAY, store, sample, rows=0) is store
     with pytest.raises(ValueError, match="rows must be from 0 to the 8 of the sample, got 9"):
-        reanalyse.write_back(REPLAY, store, sample, rows=9)
+        reanalyse.found(sample, rows=9)
     with pytest.raises(ValueError, match="moves 0 to 6 are not all in windows of 6"):
-        reanalyse.write_back(REPLAY, store, sample, rows=2, steps=7)
+        reanalyse.found(sample, rows=2, steps=7)
 
 
 @dataclass(frozen=True)

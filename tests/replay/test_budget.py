@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from halfmove.replay import Replay, bytes_each, bytes_of, device_for, fit
+from halfmove.replay import Replay, bytes_each, bytes_of, fit, shelf
 from tests.replay import episodes
 
 
@@ -57,6 +57,14 @@ def test_no_budget_is_exceeded_and_none_is_wasted(lanes, chunk, window, position
     assert not within(replay.length + chunk)
 
 
-def test_device():
-    assert device_for(10, budget=10) == jax.devices()[0]
-    assert device_for(11, budget=10).platform == "cpu"
+def test_where_it_goes(monkeypatch):
+    class Device:
+        def memory_stats(self):
+            return {"bytes_limit": 100}
+
+    here = jax.local_devices(backend="cpu")
+    monkeypatch.setattr(jax, "local_devices", lambda backend=None: here if backend else [Device()])
+    assert shelf(50) is None
+    assert shelf(51) == here[-1]
+    assert shelf(51, "device") is None
+    assert shelf(1, "host") == here[-1]

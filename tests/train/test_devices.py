@@ -27,14 +27,26 @@ def run(path, *arguments):
 
 
 def test_the_same_run_on_one_and_on_eight(tmp_path):
-    one, one_meta = run(tmp_path / "one")
-    many, many_meta = run(tmp_path / "many", "--devices", "8")
-    assert one_meta["record"] == many_meta["record"]  # the very moves of the last game
-    assert len(one) == len(many) == 14
-    for a, b in zip(one, many, strict=True):
+    one = run(tmp_path / "one")
+    assert_alike(one, run(tmp_path / "many", "--devices", "8"))
+    assert_alike(one, run(tmp_path / "host", "--replay.place", "host"))
+
+
+def assert_alike(one, other):
+    assert one[1]["record"] == other[1]["record"]  # the very moves of the last game
+    assert len(one[0]) == len(other[0]) == 14
+    for a, b in zip(one[0], other[0], strict=True):
         assert a.keys() == b.keys()
         for name in a:
             np.testing.assert_allclose(a[name], b[name], rtol=2e-3, atol=2e-4, err_msg=name)
+
+
+@pytest.mark.slow
+def test_what_is_searched_again_is_kept_in_the_hosts_memory_too(tmp_path):
+    more = ["--replay.kind", "prioritised", "--reanalyse.share", "0.5", "--model", "learned"]
+    more += ["--learn.unroll", "2", "--learn.steps", "2", "--selfplay.resign", "0"]
+    one = run(tmp_path / "one", *more)
+    assert_alike(one, run(tmp_path / "host", *more, "--replay.place", "host"))
 
 
 def test_what_cannot_be_shared_is_said():

@@ -1,7 +1,7 @@
 """Old positions searched again with what the network knows now.
 
     fresh = search_again(key, model, planner, variables, view, sample, rows=205, steps=6)
-    store = write_back(replay, store, fresh, rows=205, steps=6)
+    store = replay.rewrite(store, **found(fresh, rows=205, steps=6))
     fresh = value_again(key, model, target_variables, view, fresh, rows=205, start=5)
 
 in this order, so that the store gets values of searches. All of it runs under `jit` with the
@@ -16,7 +16,7 @@ import jax.numpy as jnp
 
 from halfmove.core.types import Array, Model, Planner
 from halfmove.learn.views import View, narrowed
-from halfmove.replay import Replay, Sample, Store
+from halfmove.replay import Sample
 
 
 def rows_of(n: int, share: float) -> int:
@@ -77,20 +77,17 @@ def value_again(
     return _put(sample, window, rows, start)
 
 
-def write_back(replay: Replay, store: Store, sample: Sample, *, rows: int, steps: int = 1) -> Store:
-    """The store with what `search_again` found, for samples to come."""
+def found(sample: Sample, *, rows: int, steps: int = 1) -> dict[str, Array]:
+    """What `search_again` found, as `Replay.rewrite` takes it, for samples to come."""
     _check(sample, rows, 0, steps)
-    if not rows:
-        return store
     part = narrowed(sample, rows, 0, steps)
     times = part.time[:, None] + jnp.arange(steps)
-    return replay.rewrite(
-        store,
-        lane=jnp.repeat(part.lane, steps),
-        time=jnp.where(part.mask, times, -1).reshape(-1),
-        policy=part.window.policy.reshape(rows * steps, -1),
-        value=part.window.value.reshape(-1),
-    )
+    return {
+        "lane": jnp.repeat(part.lane, steps),
+        "time": jnp.where(part.mask, times, -1).reshape(-1),
+        "policy": part.window.policy.reshape(rows * steps, part.window.policy.shape[-1]),
+        "value": part.window.value.reshape(-1),
+    }
 
 
 def _put(sample: Sample, window: Any, rows: int, start: int) -> Sample:

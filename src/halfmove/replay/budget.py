@@ -8,6 +8,8 @@ import jax
 from halfmove.core.types import Step
 from halfmove.replay.replay import Replay
 
+SHARE = 0.5  # of a device's memory that a replay may take: the search needs some, too
+
 
 def bytes_of(replay: Replay, example: Step) -> int:
     """The bytes of a store of moves like `example`, exactly: the sum over its arrays."""
@@ -43,20 +45,25 @@ def fit(example: Step, *, positions: int, nbytes: int, chunk: int, **options: An
     return replace(shortest, length=length)
 
 
-def device_for(nbytes: int, *, budget: int) -> jax.Device:
-    """Where a store of `nbytes` goes: the default device if its `budget` allows, else the host.
+def shelf(nbytes: int, place: str = "auto") -> jax.Device | None:
+    """The host, if a store of `nbytes` is not to be on the device that computes; else None.
 
-    Put the empty store there (`jax.device_put`), then the steps before `add` and the samples
-    after `sample` are to be moved as well: a computation has all its arrays on one device.
+    `place` is "device", "host" or "auto": the device if the store fits into `SHARE` of its
+    memory. Steps are moved there before `add` and samples back after `sample`: a computation has
+    all its arrays on one device.
     """
-    if nbytes <= budget:
-        return jax.local_devices()[0]
+    if place == "auto":
+        stats = jax.local_devices()[0].memory_stats() or {}
+        fits = nbytes <= SHARE * stats.get("bytes_limit", float("inf"))
+        place = "device" if fits else "host"
+    if place == "device":
+        return None
     try:
-        return jax.local_devices(backend="cpu")[0]
+        return jax.local_devices(backend="cpu")[-1]
     except RuntimeError as error:
         raise ValueError(
-            f"the replay needs {nbytes:,} bytes, more than the {budget:,} allowed on the device, "
-            "and JAX was told not to use the host; let JAX_PLATFORMS include cpu"
+            f"the replay of {nbytes:,} bytes goes to the host's memory, which JAX was told not to "
+            "use; let JAX_PLATFORMS include cpu, or give replay.gigabytes less"
         ) from error
 
 

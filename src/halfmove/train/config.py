@@ -35,6 +35,7 @@ class ReplayConfig:
 
     positions: int = 100_000  # at most
     gigabytes: float = 1.0  # at most
+    place: Literal["auto", "device", "host"] = "auto"  # auto: the host if the device is too small
     kind: Literal["uniform", "prioritised"] = "uniform"
     alpha: float = 1.0  # prioritised: by |ν - z|^alpha
     beta: float = 1.0  # and importance weights (1 / (N P))^beta

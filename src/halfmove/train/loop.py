@@ -58,6 +58,11 @@ def train(
     ):
         if mesh is not None and parts.game is None:
             raise ValueError(f"environments on the host use one device, not {config.devices}")
+        if mesh is not None and parts.shelf is not None:
+            raise ValueError(
+                f"a replay in the host's memory is for one device, not {config.devices}: give "
+                "--replay.gigabytes less"
+            )
         loop = Loop(parts, run, mesh)
         if resume:
             loop.restore()
@@ -97,10 +102,12 @@ class Loop:
         """Says what the run will use."""
         replay, size = self.parts.replay, self.parts.replay_bytes
         count = sum(x.size for x in jax.tree.leaves(self.variables["params"]))
+        where = "" if self.parts.shelf is None else " in the host's memory"
         _log.info(
-            "%s, %s model, %s parameters, %s with %d simulations; replay of %s positions, %.1f MB",
+            "%s, %s model, %s parameters, %s with %d simulations; replay of %s positions, "
+            "%.1f MB%s",
             self.config.game, self.config.model, f"{count:,}", self.config.search.planner,
-            self.config.search.simulations, f"{replay.capacity:,}", size / 1e6,
+            self.config.search.simulations, f"{replay.capacity:,}", size / 1e6, where,
         )  # fmt: skip
 
     def run(self, stop: list[bool]) -> None:

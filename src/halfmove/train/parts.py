@@ -16,7 +16,7 @@ import optax
 
 from halfmove import envs, games
 from halfmove.core.game import Game
-from halfmove.core.types import Array, Planner, Step
+from halfmove.core.types import Array, Planner, Step, pytree
 from halfmove.learn import reanalyse, targets
 from halfmove.learn.augment import turned
 from halfmove.learn.loss import simple
@@ -24,7 +24,7 @@ from halfmove.learn.optimiser import optimiser
 from halfmove.learn.update import Batch, update
 from halfmove.learn.views import View, narrowed, of_frames, of_game, of_observations
 from halfmove.models import Learned, QValues, Rules, Spec, Trainable, Variables
-from halfmove.replay import Replay, Sample, Store, bytes_of, fit
+from halfmove.replay import Replay, Sample, Store, bytes_of, fit, shelf
 from halfmove.search import planner
 from halfmove.selfplay import Lanes, Report, SelfPlay
 from halfmove.selfplay.host import HostLanes, HostPlay
@@ -77,33 +77,36 @@ class Parts:
 
     def empty(self) -> Store:
         """A replay with nothing in it."""
-        return self.replay.empty(self.example)
+        return _put(self.replay.empty(self.example), self.shelf)
+
+    @functools.cached_property
+    def shelf(self) -> jax.Device | None:
+        """Where the replay is kept, if not on the device that plays and learns."""
+        return shelf(self.replay_bytes, self.config.replay.place)
 
     @functools.cached_property
     def play(self) -> Any:
         """(variables, lanes, store, key, temperature, resign) -> (lanes, store, steps, report)."""
-        selfplay = self.selfplay
-        if isinstance(selfplay, HostPlay):
-            return self._play_on_host(selfplay)
-
-        def run(
-            variables: Variables, lanes: Lanes, store: Store, key: Array, heat: Array, resign: Array
-        ) -> tuple[Lanes, Store, Step, Report]:
-            lanes, steps, report = selfplay.play(variables, lanes, key, heat, resign)
-            return lanes, self.replay.add(store, steps), steps, report
-
-        return jax.jit(run, donate_argnums=(1, 2))
-
-    def _play_on_host(self, selfplay: HostPlay) -> Any:
+        selfplay, shelf = self.selfplay, self.shelf
+        if not isinstance(selfplay, HostPlay) and shelf is None:
+            return jax.jit(self._play, donate_argnums=(1, 2))
+        # Two computations, since they are not on the same device.
+        moves: Any = selfplay.play
+        if not isinstance(selfplay, HostPlay):
+            moves = jax.jit(selfplay.play, donate_argnums=1)
         add = jax.jit(self.replay.add, donate_argnums=0)
 
-        def run(
-            variables: Variables, lanes: HostLanes, store: Store, key: Array, heat: Any, resign: Any
-        ) -> tuple[HostLanes, Store, Step, Report]:
-            lanes, steps, report = selfplay.play(variables, lanes, key, heat, resign)
-            return lanes, add(store, steps), steps, report
+        def run(variables: Variables, lanes: Any, store: Store, *rest: Any) -> Any:
+            lanes, steps, report = moves(variables, lanes, *rest)
+            return lanes, add(store, _put(steps, shelf)), steps, report
 
         return run
+
+    def _play(
+        self, variables: Variables, lanes: Any, store: Store, key: Array, heat: Array, resign: Array
+    ) -> tuple[Lanes | HostLanes, Store, Step, Report]:
+        lanes, steps, report = self.selfplay.play(variables, lanes, key, heat, resign)
+        return lanes, self.replay.add(store, steps), steps, report
 
     def resumed(self, key: Array, lanes: Any, store: Store) -> tuple[Any, Store]:
         """Lanes and store to go on with, given those of a checkpoint.
@@ -123,25 +126,60 @@ class Parts:
     @functools.cached_property
     def learn(self) -> Any:
         """(variables, opt_state, target variables, store, key) -> (…, store, metrics)."""
-        return jax.jit(self._learn, donate_argnums=(0, 1, 3))
+        if self.shelf is None:
+            return jax.jit(self._learn, donate_argnums=(0, 1, 3))
+        device = jax.local_devices()[0]
+        draw = jax.jit(self._draw)
+        learn = jax.jit(self._learn_from, donate_argnums=(0, 1))
+        keep = jax.jit(self._keep, donate_argnums=0)
+
+        def run(
+            variables: Variables, opt_state: Any, target: Variables, store: Store, key: Array
+        ) -> tuple[Variables, Any, Store, dict[str, Array]]:
+            keys = jax.random.split(key, 4)
+            sample = jax.device_put(draw(store, keys[0]), device)
+            variables, opt_state, found, metrics = learn(
+                variables, opt_state, target, sample, keys[1:]
+            )
+            return variables, opt_state, keep(store, _put(found, self.shelf)), metrics
+
+        return run
 
     def _learn(
         self, variables: Variables, opt_state: Any, target: Variables, store: Store, key: Array
     ) -> tuple[Variables, Any, Store, dict[str, Array]]:
-        learn = self.config.learn
-        sample_key, again_key, past_key, turn_key = jax.random.split(key, 4)
-        sample = self.replay.sample(store, sample_key, learn.batch)
+        keys = jax.random.split(key, 4)
+        sample = self._draw(store, keys[0])
+        variables, opt_state, found, metrics = self._learn_from(
+            variables, opt_state, target, sample, keys[1:]
+        )
+        return variables, opt_state, self._keep(store, found), metrics
+
+    def _draw(self, store: Store, key: Array) -> Sample:
+        return self.replay.sample(store, key, self.config.learn.batch)
+
+    def _learn_from(
+        self, variables: Variables, opt_state: Any, target: Variables, sample: Sample, keys: Array
+    ) -> tuple[Variables, Any, "Found", dict[str, Array]]:
+        again_key, past_key, turn_key = keys
+        again = None
         if self.config.reanalyse.share:
-            sample, store = self._again(variables, target, store, sample, again_key)
+            sample, again = self._again(variables, target, sample, again_key)
         batch = self.batch(sample, past_key, turn_key)
         variables, opt_state, metrics = update(
-            self.model, self.optimiser, learn.loss, variables, opt_state, batch
+            self.model, self.optimiser, self.config.learn.loss, variables, opt_state, batch
         )
-        if store.priority is not None:
-            wrong = targets.priority(sample, batch.targets)
-            store = self.replay.reprioritise(store, sample.lane, sample.time, wrong)
         metrics["age"] = jnp.mean(sample.age.astype(jnp.float32))
-        return variables, opt_state, store, metrics
+        found = Found(sample.lane, sample.time, targets.priority(sample, batch.targets), again)
+        return variables, opt_state, found, metrics
+
+    def _keep(self, store: Store, found: "Found") -> Store:
+        """The store with what an update found out about its sample."""
+        if found.again is not None:
+            store = self.replay.rewrite(store, **found.again)
+        if store.priority is not None:
+            store = self.replay.reprioritise(store, found.lane, found.time, found.wrong)
+        return store
 
     def batch(self, sample: Sample, past_key: Array, turn_key: Array) -> Batch:
         """What one update learns from a sample."""
@@ -163,8 +201,8 @@ class Parts:
         return turned(turn_key, self.game, batch)
 
     def _again(
-        self, variables: Variables, target: Variables, store: Store, sample: Sample, key: Array
-    ) -> tuple[Sample, Store]:
+        self, variables: Variables, target: Variables, sample: Sample, key: Array
+    ) -> tuple[Sample, dict[str, Array]]:
         learn = self.config.learn
         rows = reanalyse.rows_of(learn.batch, self.config.reanalyse.share)
         moves = learn.unroll + 1
@@ -173,18 +211,32 @@ class Parts:
             search_key, self.model, self.planner, variables, self.view, sample,
             rows=rows, steps=moves,
         )  # fmt: skip
-        store = reanalyse.write_back(self.replay, store, sample, rows=rows, steps=moves)
+        found = reanalyse.found(sample, rows=rows, steps=moves)
         if learn.steps:
             sample = reanalyse.value_again(
                 value_key, self.model, target, self.view, sample, rows=rows, start=learn.steps
             )
-        return sample, store
+        return sample, found
 
     def __hash__(self) -> int:
         return hash(self.config)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Parts) and self.config == other.config
+
+
+@pytree
+class Found:
+    """What an update says of the positions it learned from."""
+
+    lane: Array  # [n] i32
+    time: Array  # [n] i32
+    wrong: Array  # [n] f32, how far the search's value was from the target
+    again: dict[str, Array] | None  # what `Replay.rewrite` takes, of those searched again
+
+
+def _put(tree: Any, device: jax.Device | None) -> Any:
+    return tree if device is None else jax.device_put(tree, device)
 
 
 @contextlib.contextmanager

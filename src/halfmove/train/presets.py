@@ -85,12 +85,12 @@ def tic_tac_toe_muzero() -> TrainConfig:
     return replace(
         config,
         model="learned",
-        iterations=800,
+        iterations=1_200,
         net=NetConfig(kind="mlp", planes=128, blocks=2),
         # Where every game goes the same way, a learned model knows nothing of the other ways.
-        selfplay=replace(config.selfplay, explore=9),
-        replay=ReplayConfig(positions=100_000),
-        learn=replace(config.learn, unroll=5, optimiser=falling(6_350)),
+        selfplay=replace(config.selfplay, explore=9, temperatures=(1.0, 0.5, 0.25)),
+        replay=ReplayConfig(positions=200_000),
+        learn=replace(config.learn, unroll=5, optimiser=falling(9_550)),
     )
 
 
