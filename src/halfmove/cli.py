@@ -118,6 +118,26 @@ def _parser() -> argparse.ArgumentParser:
     play.add_argument("--second", action="store_true", help="let the network begin")
     play.set_defaults(run=_play)
 
+    for name, what in (
+        ("gtp", "Go (GTP 2) or Hex (HTP)"),
+        ("uci", "chess (UCI)"),
+        ("usi", "shogi (USI)"),
+    ):
+        engine = commands.add_parser(
+            name,
+            help=f"be an engine for other programs: {what}",
+            description=f"Speak {name.upper()} on standard input and output, for programs that "
+            f"play {what}. Without limits a move gets 800 simulations, or what the clock allows.",
+        )
+        engine.add_argument(
+            "player", nargs="?", default="mcts", help="a run's folder (default: %(default)s)"
+        )
+        engine.add_argument("--game", help='such as "go size=9" (default: what the run learned)')
+        engine.add_argument("--simulations", type=_count, help="of a move, at most")
+        engine.add_argument("--seconds", type=_seconds, help="for a move, at most")
+        engine.add_argument("--seed", type=_seed, help="of all chance (default: a new one)")
+        engine.set_defaults(run=_engine, protocol=name)
+
     arena = commands.add_parser(
         "arena",
         help="let players meet: networks, plain MCTS, outside engines",
@@ -380,6 +400,36 @@ def _anchor(text: str) -> tuple[str, float]:
     except ValueError:
         pass
     raise argparse.ArgumentTypeError(f"must be a player and a number, NAME=ELO, got {text!r}")
+
+
+def _seconds(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"must be a number of seconds above 0, got {text!r}")
+    return number
+
+
+def _engine(options: argparse.Namespace) -> int:
+    from halfmove.games.chess import Chess
+    from halfmove.games.go import Go
+    from halfmove.games.hex import Hex
+    from halfmove.games.shogi import Shogi
+    from halfmove.play import gtp_go, htp, minds, uci, usi
+    from halfmove.play.seat import Limits
+    from halfmove.train.durable import RunError
+
+    kinds: dict[str, Any] = {"gtp": (Go, Hex), "uci": (Chess,), "usi": (Shogi,)}
+    servers: dict[str, Any] = {"gtp": gtp_go, "uci": uci, "usi": usi}
+    try:
+        source, game = minds.named(options.player, options.game, *kinds[options.protocol])
+        server = htp if isinstance(game, Hex) else servers[options.protocol]
+        limits = Limits(options.simulations, options.seconds)
+        return int(server.main(source, game, limits=limits, seed=options.seed))
+    except (RunError, ValueError) as error:
+        return _fail(str(error), 1)
 
 
 def _two(text: str) -> tuple[float, float]:

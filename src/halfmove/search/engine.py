@@ -47,6 +47,19 @@ class _Task:
     keys: Keys
 
 
+@dataclass(frozen=True)
+class Turns:
+    """A search taken apart: between any two of its turns it may be stopped and looked at.
+
+    `body` makes one model call a turn. What it carries is made of arrays alone, so another
+    program may go on with it, given the same rule, noise and shapes.
+    """
+
+    begin: Callable[[Array, Array, Array, Any], Any]  # (key, logits, value, node) -> carry
+    body: Callable[[Array, Any], Any]  # (turn, carry) -> carry
+    tree: Callable[[Any], Tree]  # of a carry
+
+
 def search(
     key: Array,
     rule: Rule,
@@ -69,19 +82,41 @@ def search(
     `rounds` [B, R] says how many leaves each game asks for in each model call;
     by default as many as `leaves` until none is left.
     """
-    depth = simulations if max_depth is None else max_depth
     if simulations == 0:
         return trees.empty(logits, value, node, 1, pending=False)
     if rounds is None:
         even = np.diff(np.append(np.arange(0, simulations, leaves), simulations))
         rounds = jnp.broadcast_to(jnp.asarray(even, jnp.int32), (logits.shape[0], len(even)))
+    each = turns(
+        rule, noise, step, rounds,
+        simulations=simulations, leaves=leaves, max_depth=max_depth, keys=keys, kind=kind,
+    )  # fmt: skip
+    return each.tree(loop(0, rounds.shape[1], each.body, each.begin(key, logits, value, node)))
+
+
+def turns(
+    rule: Rule,
+    noise: Noise,
+    step: Step,
+    rounds: Array,
+    *,
+    simulations: int,
+    leaves: int = 1,
+    max_depth: int | None = None,
+    keys: Keys = counted,
+    kind: str = "auto",
+) -> Turns:
+    """The turns of a search with room for `simulations` simulations; `rounds` as in `search`."""
+    depth = simulations if max_depth is None else max_depth
     task = _Task(rule, noise, step, simulations, leaves, rounds, depth, keys)
-    if _kernels_wanted(kind, rule, logits.shape, simulations + 1, depth):
-        return _in_kernels(task, key, logits, value, node, loop, kind)
-    start = trees.empty(logits, value, node, simulations + 1, pending=leaves > 1)
-    if leaves > 1:
-        return loop(0, rounds.shape[1], _many_leaves(task), (key, start))[1]
-    return loop(0, simulations, _one_leaf(task), (key, start))[1]
+    if _kernels_wanted(kind, rule, noise.row.shape, simulations + 1, depth):
+        return _in_kernels(task, kind)
+
+    def begin(key: Array, logits: Array, value: Array, node: Any) -> Any:
+        return key, trees.empty(logits, value, node, simulations + 1, pending=leaves > 1)
+
+    body = _many_leaves(task) if leaves > 1 else _one_leaf(task)
+    return Turns(begin, body, lambda carry: carry[1])
 
 
 def _kernels_wanted(
@@ -104,32 +139,32 @@ def _kernels_wanted(
     return False
 
 
-def _in_kernels(
-    task: _Task, key: Array, logits: Array, value: Array, node: Any, loop: Loop, kind: str
-) -> Tree:
-    games, actions = logits.shape
+def _in_kernels(task: _Task, kind: str) -> Turns:
+    games, actions = task.noise.row.shape
     every = jnp.arange(games)
     leaves, room = task.leaves, task.simulations + 1
     how = kind if kind == "interpreter" else None
     build = kernels.prepare(task.rule, games, actions, room, leaves, task.depth, how=how)
-
-    def wide(x: Array, fill: Any) -> Array:
-        """The root as the first of `leaves` evaluated leaves."""
-        return jnp.full((leaves, *x.shape), fill, x.dtype).at[0].set(x)
-
-    def store(x: Array) -> Array:
-        return jax.lax.empty((games, room, *x.shape[1:]), x.dtype).at[:, 0].set(x)
-
-    value = value.astype(jnp.float32)
     zero = jnp.zeros((leaves, games), jnp.int32)
-    root = Leaf(wide(logits, -jnp.inf), wide(value, 0), zero * 0.0, zero * 0.0)
-    path = Path(zero, zero, zero)
-    state = kernels.empty(build, games, value)
     same = kernels.constants(build, task.noise, task.rounds)
     # Launches cost a GPU, big programs the compiler: growing and walking are one or two.
     one = build.how != "native"
-    parts = ("plant", "walk") if one else ("plant",)
-    state, path = kernels.turn(build, parts, state, same, jnp.int32(0), path, root)
+
+    def begin(key: Array, logits: Array, value: Array, node: Any) -> Any:
+        def wide(x: Array, fill: Any) -> Array:
+            """The root as the first of `leaves` evaluated leaves."""
+            return jnp.full((leaves, *x.shape), fill, x.dtype).at[0].set(x)
+
+        def store(x: Array) -> Array:
+            return jax.lax.empty((games, room, *x.shape[1:]), x.dtype).at[:, 0].set(x)
+
+        value = value.astype(jnp.float32)
+        root = Leaf(wide(logits, -jnp.inf), wide(value, 0), zero * 0.0, zero * 0.0)
+        state = kernels.empty(build, games, value)
+        parts = ("plant", "walk") if one else ("plant",)
+        path = Path(zero, zero, zero)
+        state, path = kernels.turn(build, parts, state, same, jnp.int32(0), path, root)
+        return key, state, jax.tree.map(store, node), path
 
     def merge(x: Array) -> Array:
         return x.reshape(leaves * games, *x.shape[2:])
@@ -141,7 +176,8 @@ def _in_kernels(
         key, state, nodes, path = carry
         key, model_key = task.keys(key, turn)
         if not one:
-            state, path = kernels.turn(build, ("walk",), state, same, turn, path, root)
+            nothing = Leaf(jnp.zeros((leaves, games, actions)), *[zero * 0.0] * 3)
+            state, path = kernels.turn(build, ("walk",), state, same, turn, path, nothing)
         parents = jax.tree.map(lambda x: merge(x[every[None], path.parent]), nodes)
         found, leaf = task.step(model_key, parents, merge(path.action))
         nodes = jax.tree.map(lambda t, x: t.at[every[None], path.leaf].set(split(x)), nodes, found)
@@ -150,9 +186,7 @@ def _in_kernels(
         state, path = kernels.turn(build, parts, state, same, turn + 1, path, leaf)
         return key, state, nodes, path
 
-    carry = (key, state, jax.tree.map(store, node), path)
-    _, state, nodes, _ = loop(0, task.rounds.shape[1], body, carry)
-    return kernels.finished(build, state, actions, nodes)
+    return Turns(begin, body, lambda carry: kernels.finished(build, carry[1], actions, carry[2]))
 
 
 def _one_leaf(task: _Task) -> Callable[..., Any]:

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from halfmove.core.types import Array, NodeStats, RootNoise
 from halfmove.search import scaling
-from halfmove.search.rule import LOWEST, TINY, Improve, greatest, softmax
+from halfmove.search.rule import LOWEST, TINY, Improve, greatest, softmax, total
 
 # σ(completed Q) [A] of a node, the amount by which logits are raised.
 Advantage = Callable[[NodeStats], Array]
@@ -20,12 +20,12 @@ def mixed_value(stats: NodeStats) -> Array:
     """
     seen = stats.visits > 0
     prior = jnp.maximum(stats.prior, TINY)
-    mass = jnp.sum(jnp.where(seen, prior, 0.0))
+    mass = total(jnp.where(seen, prior, 0.0))[0]
     # As a step from the raw value: exact when every Q equals it.
     share = prior / jnp.maximum(mass, TINY)
-    rise = jnp.sum(jnp.where(seen, share * (stats.q - stats.raw_value), 0.0))
-    total = (stats.count - 1).astype(jnp.float32)
-    return stats.raw_value + total / (total + 1.0) * rise
+    rise = total(jnp.where(seen, share * (stats.q - stats.raw_value), 0.0))[0]
+    visits = (stats.count - 1).astype(jnp.float32)
+    return stats.raw_value + visits / (visits + 1.0) * rise
 
 
 def completed(completion: str) -> Callable[[NodeStats], Array]:
@@ -74,8 +74,8 @@ def visit_share() -> Improve:
 
     def policy(stats: NodeStats, noise: RootNoise) -> Array:
         visits = stats.visits.astype(jnp.float32)
-        total = jnp.sum(visits)
-        return jnp.where(total > 0, visits / jnp.maximum(total, 1.0), stats.prior)
+        count = total(visits)
+        return jnp.where(count > 0, visits / jnp.maximum(count, 1.0), stats.prior)
 
     return policy
 
@@ -91,9 +91,9 @@ def regularisation(stats: NodeStats, factor: Callable[[Array], Array]) -> Array:
     Grill et al. 2020, equation 4. Before the first visit ΣN counts as 1: every
     λ > 0 then gives the prior.
     """
-    total = jnp.maximum(stats.count - 1, 1).astype(jnp.float32)
-    actions = jnp.sum(stats.legal.astype(jnp.float32))
-    return factor(stats.count) * jnp.sqrt(total) / (actions + total)
+    visits = jnp.maximum(stats.count - 1, 1).astype(jnp.float32)
+    actions = total(stats.legal.astype(jnp.float32))[0]
+    return factor(stats.count) * jnp.sqrt(visits) / (actions + visits)
 
 
 def mpo(*, factor: Callable[[Array], Array], scale: scaling.Scaling, completion: str) -> Improve:
@@ -130,19 +130,19 @@ def trpo(
         q = scale(stats, fill(stats), None)
         gap = greatest(jnp.where(stats.legal, q, LOWEST)) - q
         weight = regularisation(stats, factor) * stats.prior
-        lam = jnp.sum(weight)
+        lam = total(weight)[0]
 
         def climb(_: Array, alpha: Array) -> Array:
             # Where the prior is 0 so is y; elsewhere α + gap > 0.
             inverse = jnp.where(weight > 0, 1.0 / jnp.maximum(alpha + gap, TINY), 0.0)
             y = weight * inverse
-            total, slope = jnp.sum(y), jnp.sum(y * inverse)
-            further = alpha + total * (total - 1.0) / jnp.maximum(slope, TINY)
+            mass, slope = total(y)[0], total(y * inverse)[0]
+            further = alpha + mass * (mass - 1.0) / jnp.maximum(slope, TINY)
             return jnp.clip(further, least, jnp.maximum(lam, least))
 
         least = greatest(jnp.where(weight > 0, weight - gap, -lam))[0]
         alpha = jax.lax.fori_loop(0, steps, climb, least)
         y = jnp.where(weight > 0, weight / jnp.maximum(alpha + gap, TINY), 0.0)
-        return y / jnp.maximum(jnp.sum(y), TINY)
+        return y / jnp.maximum(total(y), TINY)
 
     return policy

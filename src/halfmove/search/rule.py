@@ -48,6 +48,7 @@ class Rule:
 
 LOWEST = float(jnp.finfo(jnp.float32).min)
 TINY = float(jnp.finfo(jnp.float32).tiny)
+WIDE = 4096  # numbers whose sum XLA gives to a library, which no native function can call
 
 
 _tracing: contextvars.ContextVar[str] = contextvars.ContextVar("tracing", default="")
@@ -79,6 +80,15 @@ def least(row: Array) -> Array:
     return -greatest(-row)
 
 
+def total(row: Array) -> Array:
+    """The sum along the last axis, which is kept with length 1."""
+    width = row.shape[-1]
+    if _tracing.get() != "native" or width < WIDE:
+        return jnp.sum(row, axis=-1, keepdims=True)
+    parts = [row[..., at : at + WIDE // 2] for at in range(0, width, WIDE // 2)]
+    return functools.reduce(jnp.add, [jnp.sum(part, axis=-1, keepdims=True) for part in parts])
+
+
 def top_logit(logits: Array) -> Array:
     """The greatest logit, finite even when every action is illegal. Shape []."""
     # Finite floor, not -inf: a finished game may have no legal move, and
@@ -89,7 +99,7 @@ def top_logit(logits: Array) -> Array:
 def softmax(logits: Array) -> Array:
     """Probabilities [A]; all zero where every logit is -inf."""
     e = jnp.exp(logits - top_logit(logits))
-    return e / jnp.maximum(jnp.sum(e, axis=-1, keepdims=True), TINY)
+    return e / jnp.maximum(total(e), TINY)
 
 
 def best(scores: Array) -> Array:
@@ -125,7 +135,9 @@ def foreign(rule: Rule, actions: int) -> str | None:
 
     def named(jaxpr: Any) -> Iterator[str]:
         for equation in jaxpr.eqns:
-            yield equation.primitive.name
+            name = equation.primitive.name
+            wide = name == "reduce_sum" and equation.invars[0].aval.size >= WIDE
+            yield "sum of so many numbers (use rule.total)" if wide else name
             for inner in jax.tree.leaves(
                 list(equation.params.values()), is_leaf=lambda x: hasattr(x, "jaxpr")
             ):
@@ -133,9 +145,14 @@ def foreign(rule: Rule, actions: int) -> str | None:
                 if hasattr(inner, "eqns"):
                     yield from named(inner)
 
-    for select in (rule.select_root, rule.select):
-        for name in named(jax.make_jaxpr(select)(stats, RootNoise(row, whole)).jaxpr):
-            if name in FOREIGN or name.startswith("scatter"):
+    with inside("native"):
+        traced = [
+            jax.make_jaxpr(select)(stats, RootNoise(row, whole)).jaxpr
+            for select in (rule.select_root, rule.select)
+        ]
+    for jaxpr in traced:
+        for name in named(jaxpr):
+            if name in FOREIGN or name.startswith(("scatter", "sum of")):
                 return name
     return None
 

@@ -1,17 +1,17 @@
 """A rule, a model and a position: the plan."""
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from halfmove.core.types import Array, Model, Plan, Prediction
+from halfmove.core.types import Array, Model, Plan, Prediction, pytree
 from halfmove.search import engine
 from halfmove.search.rule import Rule
-from halfmove.search.tree import Leaf, Noise, root_noise, stats_of
+from halfmove.search.tree import Leaf, Noise, Tree, root_noise, stats_of
 
 
 @dataclass(frozen=True)
@@ -58,22 +58,50 @@ class TreeSearch:
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
 def _plan(search: TreeSearch, model: Model, key: Array, params: Any, timestep: Any) -> Plan:
-    root_key, noise_key, seed_key, search_key, act_key = jax.random.split(key, 5)
+    keys = jax.random.split(key, 5)
     rule = search.rule
-    node, prediction = model.root(params, root_key, timestep)
+    root = rooted(rule, model, keys[:3], params, timestep)
+    schedule = rounds = None
+    if rule.schedule is not None and search.simulations:
+        schedule = rule.schedule.turns(root.candidates)
+        if search.leaves > 1:
+            rounds = rule.schedule.rounds(root.candidates, search.leaves)
+    noise = replace(root.noise, schedule=schedule)
+    tree = engine.search(
+        keys[3], rule, root.logits, root.value, root.node, noise,
+        step_of(model, params, root.logits.shape[1]),
+        simulations=search.simulations, leaves=search.leaves, rounds=rounds,
+        max_depth=search.max_depth, kind=search.engine,
+    )  # fmt: skip
+    return decided(rule, keys[4], tree, noise, keep=search.tree)
+
+
+@pytree
+class Root:
+    """Where a search begins."""
+
+    logits: Array  # [B, A] f32, to search with
+    value: Array  # [B] f32, what the model says
+    node: Any  # [B, ...], the model's
+    noise: Noise  # without a schedule
+    candidates: Array  # [B] i32, legal actions that the noise leaves in
+
+
+def rooted(rule: Rule, model: Model, keys: Array, params: Any, timestep: Any) -> Root:
+    """The root, by three keys: for the model, the noise and the numbers of every visit."""
+    node, prediction = model.root(params, keys[0], timestep)
     # A plan is a target, not a function to differentiate: its loops have no gradient.
     prediction = jax.lax.stop_gradient(prediction)
     logits = checked_logits(prediction)
-    games, actions = logits.shape
+    searched, row = rule.noise(keys[1], logits)
+    seed = jax.random.bits(keys[2], logits.shape[:1], jnp.uint32)
+    candidates = jnp.sum(row > -jnp.inf, axis=-1, where=logits > -jnp.inf)
+    value = prediction.value.astype(jnp.float32)
+    return Root(searched, value, node, Noise(row, seed, None), candidates)
 
-    searched, row = rule.noise(noise_key, logits)
-    schedule = rounds = None
-    if rule.schedule is not None and search.simulations:
-        candidates = jnp.sum(row > -jnp.inf, axis=-1, where=logits > -jnp.inf)
-        schedule = rule.schedule.turns(candidates)
-        if search.leaves > 1:
-            rounds = rule.schedule.rounds(candidates, search.leaves)
-    noise = Noise(row, jax.random.bits(seed_key, (games,), jnp.uint32), schedule)
+
+def step_of(model: Model, params: Any, actions: int) -> engine.Step:
+    """The model's step as an engine takes it, its answers checked."""
 
     def step(key: Array, node: Any, action: Array) -> tuple[Any, Leaf]:
         node, edge, prediction = model.step(params, key, node, action)
@@ -87,22 +115,24 @@ def _plan(search: TreeSearch, model: Model, key: Array, params: Any, timestep: A
         )
         return node, jax.lax.stop_gradient(Leaf(below, value, reward, discount))
 
-    tree = engine.search(
-        search_key, rule, searched, prediction.value.astype(jnp.float32), node, noise, step,
-        simulations=search.simulations, leaves=search.leaves, rounds=rounds,
-        max_depth=search.max_depth, kind=search.engine,
-    )  # fmt: skip
-    stats = stats_of(tree, jnp.zeros(games, jnp.int32), noise.seed)
+    return step
+
+
+def decided(rule: Rule, key: Array, tree: Tree, noise: Noise, *, keep: bool = False) -> Plan:
+    """What the rule makes of a tree; `keep` leaves the tree in the plan."""
+    stats = stats_of(tree, jnp.zeros(tree.count.shape[0], jnp.int32), noise.seed)
     seen = root_noise(noise, stats.count)
     policy = jax.vmap(rule.improve)(stats, seen)
-    action = rule.act(act_key, stats, seen)
+    action = rule.act(key, stats, seen)
     return Plan(
         action=jnp.where(jnp.any(stats.legal, axis=-1), action, 0).astype(jnp.int32),
         policy=jnp.where(stats.legal, policy, 0.0),
         value=stats.value,
         stats=stats,
         noise=seen,
-        tree=tree if search.tree else None,
+        # A simulation counts once in every node on its way.
+        depth=jnp.sum(tree.count[:, 1:], axis=1) / jnp.maximum(tree.count[:, 0] - 1, 1),
+        tree=tree if keep else None,
     )
 
 
