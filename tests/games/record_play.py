@@ -8,8 +8,9 @@ import hypothesis.strategies as st
 import numpy as np
 
 from halfmove.games import make, read, records
+from halfmove.games.follow import begin
 from halfmove.games.records import Note, Record, RecordError, replay, text_of
-from halfmove.games.records.turns import beginning, follow
+from halfmove.games.records.turns import follow
 
 MARKS = "ab Z9]\\[\"'{}();:,/%$*?!+-=<>#éß棋　王"
 RESULTS = [(1.0, -1.0), (-1.0, 1.0), (0.0, 0.0), None]
@@ -42,7 +43,7 @@ def play(game, numbers, position=""):
 
     turns: list = []
     with contextlib.suppress(_OverError):
-        turns.extend(follow(game, beginning(game, position), map(choose, numbers)))
+        turns.extend(follow(game, begin(game, position), map(choose, numbers)))
     return [turn for turn in turns if turn.action is not None]
 
 

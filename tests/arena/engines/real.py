@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from halfmove.arena.engines import RESIGN
-from halfmove.arena.engines.follow import begin, moved
 from halfmove.arena.engines.presets import GAMES, PRESETS
+from halfmove.games.follow import begin, moved
 
 
 def needs(program):

@@ -11,7 +11,7 @@ import pytest
 from halfmove import games
 from halfmove.arena.engines import RESIGN, Engine, EngineFault, gtp, read
 from halfmove.arena.engines.child import Child
-from halfmove.arena.engines.follow import Spot, begin, moved
+from halfmove.games.follow import Spot, begin, moved
 from tests.arena.engines import fakes, parrot, real
 
 GO = games.make("go", size=5)
@@ -55,7 +55,9 @@ def test_a_game_of_go(tmp_path):
 
 def test_handicap_stones(tmp_path):
     game = games.make("go", size=7, handicap=2)
-    spot = Spot(game.init(jax.random.key(0)), np.zeros(50, bool), player=1, over=False)
+    spot = Spot(
+        game.init(jax.random.key(0)), np.zeros(50, bool), player=1, over=False, reward=np.zeros(2)
+    )
     for rules in ([], ["-_no@set_free_handicap"]):
         log = tmp_path / f"log{len(rules)}"
         line = read(fakes.gtp(log, *rules))

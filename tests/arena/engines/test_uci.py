@@ -9,8 +9,8 @@ import shogi
 
 from halfmove import games
 from halfmove.arena.engines import Engine, EngineFault, uci
-from halfmove.arena.engines.follow import begin, moved
 from halfmove.arena.engines.line import read
+from halfmove.games.follow import begin, moved
 from tests.arena.engines import fakes, parrot, real
 
 SHOGI, CHESS = games.make("shogi"), games.make("chess")

@@ -18,12 +18,12 @@ from typing import Any, Protocol, Self
 
 from halfmove.arena.engines.child import Child
 from halfmove.arena.engines.fault import MILD, EngineFault
-from halfmove.arena.engines.follow import Spot, begin, moved
 from halfmove.arena.engines.gtp import Gtp
 from halfmove.arena.engines.line import MARGIN, Line, read
 from halfmove.arena.engines.presets import command
 from halfmove.arena.engines.uci import Uci
 from halfmove.core.game import Game
+from halfmove.games.follow import Spot, begin, moved
 
 RESIGN = -1  # instead of an action
 

@@ -10,8 +10,8 @@ import time
 from typing import Any
 
 from halfmove.arena.engines.child import Child
-from halfmove.arena.engines.follow import Spot
 from halfmove.arena.engines.line import MARGIN, Line
+from halfmove.games.follow import Spot
 
 COLOURS = ("black", "white")
 CHATTER = 200  # lines that are no answer before they are rubbish

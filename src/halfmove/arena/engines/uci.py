@@ -10,9 +10,9 @@ import time
 from typing import Any
 
 from halfmove.arena.engines.child import Child
-from halfmove.arena.engines.follow import Spot
 from halfmove.arena.engines.line import MARGIN, Line
 from halfmove.arena.engines.presets import preset
+from halfmove.games.follow import Spot
 
 OPTION = re.compile(r"option name (.+?) type (\w+)(.*)")
 MOVES = {

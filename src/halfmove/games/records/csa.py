@@ -14,11 +14,12 @@ import numpy as np
 
 from halfmove.core.game import Game
 from halfmove.games import shogi_text
+from halfmove.games.follow import Spot
 from halfmove.games.records import outcome
 from halfmove.games.records.notes import write_note
 from halfmove.games.records.reading import Written, game_of, located, played, usable
 from halfmove.games.records.record import Record, RecordError, one_line, text_of
-from halfmove.games.records.turns import Turn, replay
+from halfmove.games.records.turns import replay
 from halfmove.games.shogi import START, Shogi
 
 # Pieces by their numbers in `shogi_moves`: pawn, lance, knight, silver, bishop, rook, gold,
@@ -94,7 +95,7 @@ def _hands(sfen: str) -> list[str]:
     return [f"P{sign}{pieces}" for sign, pieces in zip(SIGNS, held, strict=True) if pieces]
 
 
-def _written(game: Shogi, turn: Turn, action: int) -> str:
+def _written(game: Shogi, turn: Spot, action: int) -> str:
     """`+7776FU`: sides, squares and the piece as it stands after the move."""
     name = game.move_name(turn.state, action)
     sign = SIGNS[turn.player]
@@ -110,7 +111,7 @@ def _square(usi: str) -> str:
     return f"{usi[0]}{shogi_text.RANKS.index(usi[1]) + 1}"
 
 
-def _end(record: Record, last: Turn) -> str:
+def _end(record: Record, last: Spot) -> str:
     winner, kind = outcome.winner(record), outcome.kind(record.reason)
     if winner is None:
         return "%CHUDAN"
@@ -126,7 +127,7 @@ def _end(record: Record, last: Turn) -> str:
     return f"%{SIGNS[loser]}ILLEGAL_ACTION"
 
 
-def _repeated(last: Turn) -> bool:
+def _repeated(last: Spot) -> bool:
     return int(last.state.repeats[0]) >= 3
 
 
@@ -222,7 +223,7 @@ def _moves(written: Sequence[tuple[int, str, str]]) -> list[Written]:
     ]
 
 
-def _action(line: str, turn: Turn) -> int:
+def _action(line: str, turn: Spot) -> int:
     found = MOVE.fullmatch(line)
     if found is None or found[4] not in PIECES:
         raise ValueError(f"{line!r} is no move of CSA, such as +7776FU")

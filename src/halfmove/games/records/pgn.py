@@ -20,6 +20,7 @@ from halfmove.core.game import Game
 from halfmove.core.types import Array
 from halfmove.games import chess_moves, chess_text
 from halfmove.games.chess import Chess
+from halfmove.games.follow import Spot
 from halfmove.games.records import outcome
 from halfmove.games.records.notes import write_note
 from halfmove.games.records.reading import (
@@ -79,7 +80,7 @@ def write(game: Game, record: Record) -> str:
     return "\n".join([*lines, "", *moves, "", ""])
 
 
-def _san(game: Chess, turn: Turn, after: Turn) -> str:
+def _san(game: Chess, turn: Turn, after: Spot) -> str:
     """As `Chess.san`, several times as fast: both positions are known here."""
     assert turn.action is not None
     setup = chess_text.parse_fen(game.position(turn.state))
@@ -243,7 +244,7 @@ def _record(place: Callable[[int], str], draft: _Draft, moves: bool) -> Record:
     return Record(**{**vars(record), "moves": found.moves, "notes": found.notes})
 
 
-def _action(game: Chess, move: str, turn: Turn) -> int:
+def _action(game: Chess, move: str, turn: Spot) -> int:
     if turn.over:
         raise ValueError(f"{move} after the end of the game")
     return game.parse_move(turn.state, move)

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from halfmove import games
 from halfmove.core.game import Game
+from halfmove.games.follow import Spot, begin
 from halfmove.games.records.notes import read_note
 from halfmove.games.records.record import KEY, TAKEN, Note, RecordError, one_line
-from halfmove.games.records.turns import Turn, beginning, follow
+from halfmove.games.records.turns import follow
 
 
 def where(text: str, at: int) -> str:
@@ -55,7 +56,7 @@ class Written:
     """A move as it stands in a file."""
 
     place: str
-    read: Callable[[Turn], int]  # ValueError if it cannot be read
+    read: Callable[[Spot], int]  # ValueError if it cannot be read
     comment: str = ""
 
 
@@ -70,7 +71,7 @@ class Played:
 
 def played(game: Game, position: str, written: Sequence[Written]) -> Played:
     """The actions of moves from a position, each of them legal; RecordError says which is not."""
-    turns = follow(game, beginning(game, position), (move.read for move in written))
+    turns = follow(game, begin(game, position), (move.read for move in written))
     moves, notes = [], []
     for move in written:
         with located(move.place):

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 
 from halfmove.core.game import Game
 from halfmove.games import go_text
+from halfmove.games.follow import Spot
 from halfmove.games.go import Go
 from halfmove.games.hex import SWAP, Hex
 from halfmove.games.records import outcome
@@ -28,7 +29,7 @@ from halfmove.games.records.reading import (
 )
 from halfmove.games.records.record import Record, RecordError, one_line, text_of
 from halfmove.games.records.sgf_tree import Node, parse, write_node
-from halfmove.games.records.turns import Turn, replay
+from halfmove.games.records.turns import replay
 
 KIND = {Go: "1", Hex: "11"}
 GAME_INFO = {"EV": "event", "PC": "site", "DT": "date", "RO": "round"}
@@ -54,7 +55,7 @@ def write(game: Game, record: Record) -> str:
     return "(" + "\n".join(nodes) + ")\n"
 
 
-def _name(game: Game, turn: Turn, action: int) -> str:
+def _name(game: Game, turn: Spot, action: int) -> str:
     if not isinstance(game, Go):
         return game.move_name(turn.state, action)
     return "" if action == game.size**2 else _point(*divmod(action, game.size))
@@ -64,7 +65,7 @@ def _point(row: int, column: int) -> str:
     return go_text.LETTERS[column] + go_text.LETTERS[row]
 
 
-def _root(game: Game, record: Record, last: Turn) -> str:
+def _root(game: Game, record: Record, last: Spot) -> str:
     assert isinstance(game, Go | Hex)
     own = [("reason", record.reason)] if record.reason else []
     rest = {key: value for key, value in record.info.items() if key not in GAME_INFO.values()}
@@ -99,7 +100,7 @@ def _rules(game: Game) -> list[tuple[str, list[str]]]:
     return [("KM", [f"{game.komi:g}"]), ("RU", [rules]), *stones]
 
 
-def _result(game: Game, record: Record, last: Turn) -> str:
+def _result(game: Game, record: Record, last: Spot) -> str:
     """RE: `B+3.5`, `W+R`, `0`, `?`."""
     winner = outcome.winner(record)
     if winner is None or winner < 0:
@@ -256,7 +257,7 @@ def _moves(place: Place, game: Game, line: Sequence[Node]) -> list[Written]:
     return written
 
 
-def _action(game: Game, mover: int, value: str, turn: Turn) -> int:
+def _action(game: Game, mover: int, value: str, turn: Spot) -> int:
     if mover != turn.player and not turn.over:
         names = ("black", "white")
         raise ValueError(f"{names[mover]} moves, but it is {names[turn.player]}'s turn")

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from halfmove import games
-from halfmove.arena.engines import follow
-from halfmove.games import play
+from halfmove.games import follow, play
 
 HEX = games.make("hex", size=3, swap=True)
 

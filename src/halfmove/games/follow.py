@@ -25,15 +25,21 @@ class Spot:
     legal: np.ndarray  # [A] bool
     player: int  # who moves
     over: bool
+    reward: np.ndarray  # [P] f32, what the move before earned each player
 
 
 def begin(game: Game, position: str = "") -> Spot:
     """The first position, or the one of that text; ValueError if the game cannot read it."""
+    if position:
+        return at(game, game.parse_position(position))
     with jax.default_device(_host()):
-        programs = _programs(_plain(game))
-        if not position:
-            return programs.first
-        return programs.look(jax.device_get(game.parse_position(position)))
+        return _programs(_plain(game)).first
+
+
+def at(game: Game, state: State) -> Spot:
+    """What is to be known of a state."""
+    with jax.default_device(_host()):
+        return _programs(_plain(game)).look(jax.device_get(state))
 
 
 def moved(game: Game, spot: Spot, action: int) -> Spot:
@@ -63,14 +69,14 @@ def _programs(game: Game) -> Programs:
 @functools.cache
 def _compiled(game: Game) -> Programs:
     def seen(state: State) -> tuple[Any, ...]:
-        return state, game.legal(state), game.to_play(state), over(game, state)
+        return state, game.legal(state), game.to_play(state), over(game, state), game.reward(state)
 
     def stepped(state: State, action: Array) -> tuple[Any, ...]:
-        # No game that engines play has chance: nothing is drawn from this key.
+        # Who follows a game of chance brings its states: nothing else is drawn from this key.
         return seen(game.step(jax.random.key(0), state, action))
 
-    def spot(state: State, legal: Any, player: Any, ended: Any) -> Spot:
-        return Spot(state, legal, int(player), bool(ended))
+    def spot(state: State, legal: Any, player: Any, ended: Any, reward: Any) -> Spot:
+        return Spot(state, legal, int(player), bool(ended), reward)
 
     first = jax.device_get(game.init(jax.random.key(0)))
     shows = jax.jit(seen).lower(first).compile()
