@@ -108,10 +108,12 @@ def _parser() -> argparse.ArgumentParser:
 
     play = commands.add_parser(
         "play",
-        help="play against a run's network in the terminal",
-        description="Play against the newest network of a run, in the terminal.",
+        help="play against a network, plain MCTS or an engine in the terminal",
+        description="Play in the terminal against a run's network (runs/hex5), plain MCTS (a game, "
+        "such as 'hex size=7') or any other player of `halfmove arena`.",
     )
-    play.add_argument("folder", help="the run's folder")
+    play.add_argument("who", help="a run's folder, a game, or a player such as gtp:gnugo")
+    play.add_argument("--game", help='such as "go size=9" (default: what the run learned)')
     play.add_argument(
         "--simulations", type=_count, default=64, help="of each of its moves (default: %(default)s)"
     )
@@ -387,7 +389,9 @@ def _play(options: argparse.Namespace) -> int:
     from halfmove.train.durable import RunError
 
     try:
-        return terminal.main(options.folder, simulations=options.simulations, second=options.second)
+        return terminal.main(
+            options.who, game=options.game, simulations=options.simulations, second=options.second
+        )
     except (RunError, ValueError) as error:
         return _fail(str(error), 1)
 

@@ -10,6 +10,7 @@ from halfmove import games
 from halfmove.cli import main
 from halfmove.train.loop import train
 from halfmove.train.presets import preset
+from tests.arena.engines import fakes
 
 
 @pytest.fixture(scope="module")
@@ -43,19 +44,37 @@ def test_a_game_to_its_end(run, monkeypatch, capsys):
 def test_the_network_may_begin(run, monkeypatch, capsys):
     status, out = said(run, monkeypatch, capsys, "quit\n", "--second")
     assert status == 0
-    assert out.out.count("The network plays") == 1
+    assert out.out.count("It plays") == 1
 
 
 def test_undo_hint_and_nonsense(run, monkeypatch, capsys):
     status, out = said(run, monkeypatch, capsys, "undo\n4\nundo\nhint\nfoo\n")
     assert status == 0  # the input ends: the person has left
-    assert "for you" in out.out
+    assert "for you); visits: " in out.out
     assert "'foo'" in out.out
     assert "nothing to take back" in out.out
     empty = games.make("tic_tac_toe")
     assert out.out.count(empty.show(empty.init(jax.random.key(0)))) == 2
 
 
-def test_a_folder_that_is_no_run(tmp_path, capsys):
+def test_a_game_stands_for_plain_mcts(monkeypatch, capsys):
+    status, out = said("tic_tac_toe", monkeypatch, capsys, "4\nquit\n")
+    assert status == 0
+    assert "tic_tac_toe against mcts@64: you play first" in out.out
+    assert out.out.count("It plays") == 1
+
+
+def test_an_engine_that_fails_has_lost(monkeypatch, capsys, tmp_path):
+    line = fakes.gtp(tmp_path / "log", "exit@genmove").strip()
+    status, out = said(line, monkeypatch, capsys, "a1\n", "--game", "go size=3")
+    assert status == 0
+    assert "It cannot go on (crash" in out.out
+
+
+def test_who_is_no_opponent(tmp_path, capsys):
     assert main(["play", str(tmp_path)]) == 1
     assert "is not a run" in capsys.readouterr().err
+    assert main(["play", "2048"]) == 1
+    assert "no game for two" in capsys.readouterr().err
+    assert main(["play", "random", "--game", "tic_tac_toe"]) == 1
+    assert "no opponent for a person" in capsys.readouterr().err

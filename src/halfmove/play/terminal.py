@@ -1,48 +1,93 @@
-"""A person against a run's network, in the terminal."""
+"""A person against a network, plain MCTS or an engine, in the terminal."""
 
+import contextlib
+import functools
 import sys
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
 
 import jax
 import numpy as np
 
 from halfmove import games
+from halfmove.arena.engines import RESIGN, Engine, EngineFault
+from halfmove.arena.players import Outside, Player, Searcher, game_of, player
 from halfmove.core.game import Game, State, over, timestep
-from halfmove.train.durable import RunError
-from halfmove.train.trained import Trained, trained
+from halfmove.games.records import text_of
 
 HELP = "a move, `undo`, `hint`, or `quit`"
+SHOWN = 3  # moves of a hint
 
 
-def main(run: str, *, simulations: int = 64, second: bool = False) -> int:
-    """Plays one game against the newest network of a run; gives the exit status."""
-    net = trained(run)
-    if net.game.players != 2:
-        raise RunError(f"{net.config.game} is not a game for two")
-    print(f"{net.config.game}: you play {'second' if second else 'first'}. Type {HELP}.")
-    return _play(net.game, opponent(net, simulations), int(second))
+@dataclass(frozen=True)
+class Thought:
+    """What somebody makes of a position."""
+
+    action: int
+    value: float | None = None  # from -1 to 1, for who moves
+    visits: tuple[tuple[int, int], ...] = ()  # the most visited actions, and how often
 
 
-def opponent(net: Trained, simulations: int) -> Callable[[State], tuple[int, float]]:
-    """The network's choice in a position, and what it thinks of it: -1 to 1."""
-    search = net.planner(simulations)
-
-    @jax.jit
-    def think(variables: Any, state: State) -> Any:
-        one = jax.tree.map(lambda x: x[None], timestep(net.game, state))
-        plan = search(jax.random.key(0), net.model, variables, one)
-        return plan.action[0], plan.value[0]
-
-    def choose(state: State) -> tuple[int, float]:
-        action, value = think(net.variables, state)
-        return int(action), float(value)
-
-    return choose
+Choose = Callable[[State, list[int]], Thought]  # a position, and the moves that led to it
 
 
-def _play(game: Game, choose: Callable[[State], tuple[int, float]], person: int) -> int:
+def main(who: str, *, game: str | None = None, simulations: int = 64, second: bool = False) -> int:
+    """Plays one game against `who`, a game's name standing for plain MCTS; the exit status."""
+    rules, other = opponent(who, game, simulations)
+    if rules.players != 2 or rules.chance:
+        raise ValueError(f"{rules.name} is no game for two without chance")
+    with _choosing(other, rules) as choose:
+        print(
+            f"{text_of(rules)} against {other.name}: you play "
+            f"{'second' if second else 'first'}. Type {HELP}."
+        )
+        return _play(rules, choose, int(second))
+
+
+def opponent(who: str, game: str | None, simulations: int) -> tuple[Game, Player]:
+    """The game and the player of the words on the command line."""
+    if not Path(who).exists() and who.split()[0].split("@")[0] in games.names():
+        rules = games.read(who)
+        return rules, player(f"mcts@{simulations}", rules)
+    rules = games.read(game) if game else game_of([who])
+    plain = ":" in who or "@" in who or who in ("random", "perfect")
+    return rules, player(who if plain else f"{who}@{simulations}", rules)
+
+
+@contextlib.contextmanager
+def _choosing(who: Player, game: Game) -> Iterator[Choose]:
+    if isinstance(who, Outside):
+        with Engine(who.line) as engine:
+            yield functools.partial(_asked, engine, game)
+    elif isinstance(who, Searcher):
+        yield functools.partial(_searched, who, game)
+    else:
+        raise ValueError(f"{who.name} is no opponent for a person: choose mcts@100 or a run")
+
+
+def _asked(engine: Engine, game: Game, state: State, moves: list[int]) -> Thought:
+    engine.new_game(game, moves)
+    return Thought(engine.choose())
+
+
+def _searched(who: Searcher, game: Game, state: State, moves: list[int]) -> Thought:
+    action, value, top, visits = jax.device_get(_search(game, who, who.variables, state))
+    pairs = zip(top.tolist(), visits.tolist(), strict=True)
+    return Thought(int(action), float(value), tuple((a, n) for a, n in pairs if n))
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def _search(game: Game, who: Searcher, variables: object, state: State) -> tuple[jax.Array, ...]:
+    one = jax.tree.map(lambda x: x[None], timestep(game, state))
+    plan = who.planner(jax.random.key(0), who.model, variables, one)
+    visits, top = jax.lax.top_k(plan.stats.visits[0], min(SHOWN, game.actions))
+    return plan.action[0], plan.value[0], top, visits
+
+
+def _play(game: Game, choose: Choose, person: int) -> int:
     past = [game.init(jax.random.key(0))]
+    moves: list[int] = []
     while True:
         state = past[-1]
         print("\n" + game.show(state) + "\n")
@@ -51,16 +96,30 @@ def _play(game: Game, choose: Callable[[State], tuple[int, float]], person: int)
             print("You won." if gained > 0 else "You lost." if gained < 0 else "A draw.")
             return 0
         if int(game.to_play(state)) != person:
-            action, value = choose(state)
-            name = game.move_name(state, action)
-            print(f"The network plays {name} and expects {value:+.2f} for itself.")
-            past.append(games.play(game, state, action))
-            continue
-        if not _moved(game, choose, past):
+            try:
+                thought = choose(state, moves)
+            except EngineFault as fault:
+                print(f"It cannot go on ({fault}). You won.")
+                return 0
+            if thought.action == RESIGN:
+                print("It resigns. You won.")
+                return 0
+            expects = (
+                "" if thought.value is None else f" and expects {thought.value:+.2f} for itself"
+            )
+            print(f"It plays {game.move_name(state, thought.action)}{expects}.")
+            _move(game, past, moves, thought.action)
+        elif not _moved(game, choose, past, moves):
             return 0
 
 
-def _moved(game: Game, choose: Callable[[State], tuple[int, float]], past: list[State]) -> bool:
+def _move(game: Game, past: list[State], moves: list[int], move: int | str) -> None:
+    state = past[-1]
+    past.append(games.play(game, state, move))
+    moves.append(game.parse_move(state, move) if isinstance(move, str) else move)
+
+
+def _moved(game: Game, choose: Choose, past: list[State], moves: list[int]) -> bool:
     """Asks until the game has moved on, or back; False: the person has left."""
     state = past[-1]
     while True:
@@ -72,16 +131,27 @@ def _moved(game: Game, choose: Callable[[State], tuple[int, float]], past: list[
             return False
         if word == "undo":
             if len(past) > 2:
-                del past[-2:]
+                del past[-2:], moves[-2:]
                 return True
             print("There is nothing to take back.")
         elif word == "hint":
-            action, value = choose(state)
-            print(f"{game.move_name(state, action)} ({value:+.2f} for you)")
+            _hint(game, state, choose(state, moves))
         else:
             try:
-                past.append(games.play(game, state, word))
+                _move(game, past, moves, word)
             except ValueError as error:
                 print(f"{error}. Type {HELP}.")
                 continue
             return True
+
+
+def _hint(game: Game, state: State, thought: Thought) -> None:
+    if thought.action == RESIGN:
+        print("It would resign.")
+        return
+    value = "" if thought.value is None else f" ({thought.value:+.2f} for you)"
+    looked = ", ".join(f"{game.move_name(state, a)} {n}" for a, n in thought.visits)
+    print(
+        f"{game.move_name(state, thought.action)}{value}"
+        + (f"; visits: {looked}" if looked else "")
+    )
