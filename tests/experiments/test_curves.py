@@ -7,23 +7,13 @@ import pytest
 
 from halfmove.cli import main
 from halfmove.experiments import curves
-from halfmove.train.loop import train
 from halfmove.train.presets import preset
+from tests.runs import small
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    config = preset("tic_tac_toe")
-    config = replace(
-        config,
-        iterations=2,
-        save_every=1,
-        net=replace(config.net, planes=4, blocks=0),
-        search=replace(config.search, simulations=2),
-        selfplay=replace(config.selfplay, lanes=4, chunk=2),
-        rating=replace(config.rating, every=0),
-    )
-    return train(config, tmp_path_factory.mktemp("runs") / "small-0")
+    return small(tmp_path_factory.mktemp("runs") / "small-0", save_every=1)
 
 
 def test_every_checkpoint_is_measured_once(run, tmp_path, capsys):
@@ -32,7 +22,7 @@ def test_every_checkpoint_is_measured_once(run, tmp_path, capsys):
     assert main(words.split()) == 0
     first = capsys.readouterr().out
     found = [json.loads(line) for line in points.read_text().splitlines()]
-    assert [point["positions"] for point in found] == [8, 16]
+    assert [point["positions"] for point in found] == [16, 32]
     for point in found:
         assert 0 <= point["low"] <= point["score"] <= point["high"] <= 1
         assert f"{point['score']:.0%}" in first

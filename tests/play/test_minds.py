@@ -1,7 +1,5 @@
 """The network of a run that was really trained, behind the protocols."""
 
-from dataclasses import replace
-
 import jax
 import numpy as np
 import pytest
@@ -12,22 +10,12 @@ from halfmove.games.go import Go
 from halfmove.play import minds
 from halfmove.play.thinking import Thinker, opinions
 from halfmove.train.durable import RunError
-from halfmove.train.loop import train
-from halfmove.train.presets import preset
+from tests.runs import small
 
 
 @pytest.mark.slow
 def test_a_network_thinks_as_its_planner_does(tmp_path):
-    config = preset("tic_tac_toe")
-    config = replace(
-        config,
-        iterations=2,
-        net=replace(config.net, planes=4, blocks=1, head_width=4),
-        search=replace(config.search, simulations=2),
-        selfplay=replace(config.selfplay, lanes=4, chunk=4),
-        rating=replace(config.rating, every=0),
-    )
-    run = train(config, tmp_path / "run")
+    run = small(tmp_path / "run")
     game = games.make("tic_tac_toe")
     mind = minds.of_run(run)(game)
     state = games.play(game, game.init(jax.random.key(0)), 4)

@@ -1,30 +1,19 @@
 """A game in the terminal, played by a script against a run that was really trained."""
 
 import io
-from dataclasses import replace
 
 import jax
 import pytest
 
 from halfmove import games
 from halfmove.cli import main
-from halfmove.train.loop import train
-from halfmove.train.presets import preset
 from tests.arena.engines import fakes
+from tests.runs import small
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    config = preset("tic_tac_toe")
-    config = replace(
-        config,
-        iterations=2,
-        net=replace(config.net, planes=4, blocks=1, head_width=4),
-        search=replace(config.search, simulations=2),
-        selfplay=replace(config.selfplay, lanes=4, chunk=4),
-        rating=replace(config.rating, every=0),
-    )
-    return train(config, tmp_path_factory.mktemp("runs") / "run")
+    return small(tmp_path_factory.mktemp("runs") / "run")
 
 
 def said(run, monkeypatch, capsys, text, *options):

@@ -16,16 +16,22 @@ import pytest
 
 from halfmove.core.game import timestep
 from halfmove.games.tic_tac_toe import State
+from halfmove.train import metrics
 from halfmove.train.trained import trained
 from tests.selfplay.solver import after, winner
 
 
-def learned(path, *arguments):
-    """Runs `halfmove train` as a person would; the network it ended with."""
+def run(path, *arguments):
+    """Runs `halfmove train` as a person would."""
     plain = {name: value for name, value in os.environ.items() if name != "XLA_FLAGS"}
     command = [sys.executable, "-m", "halfmove.cli", "train", *arguments, "--folder", str(path)]
     done = subprocess.run(command, env=plain, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def learned(path, *arguments):
+    """The network that such a run ended with."""
+    run(path, *arguments)
     return trained(path)
 
 
@@ -84,9 +90,18 @@ def test_alphazero_cannot_be_beaten(tmp_path):
     assert_unbeaten(learned(tmp_path / "run", "tic_tac_toe", "--rating.every", "0"), 16)
 
 
+def test_muzero_learns_to_balance_a_pole(tmp_path):
+    """An eighth of the preset's run: from 20 moves to 100 and more."""
+    run(tmp_path / "run", "cartpole", "--iterations", "50")
+    lines = metrics.read(tmp_path / "run" / "metrics.jsonl")
+    returns = [line["games/return"] for line in lines if "games/return" in line]
+    assert np.mean(returns[:5]) < 40
+    assert np.mean(returns[-5:]) > 100
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize("preset", ["tic_tac_toe", "tic_tac_toe-muzero"])
 def test_nobody_is_beaten(tmp_path, preset, seed):
-    run = tmp_path / "run"
-    assert_unbeaten(learned(run, preset, "--seed", str(seed), "--rating.every", "0"), 16)
+    words = [preset, "--seed", str(seed), "--rating.every", "0"]
+    assert_unbeaten(learned(tmp_path / "run", *words), 16)
