@@ -25,6 +25,7 @@ from rich.console import Console
 from halfmove.core.types import Array, Step
 from halfmove.selfplay import NEVER
 from halfmove.selfplay.host import HostReport
+from halfmove.train import checkpoint
 from halfmove.train.checkpoint import Keep
 from halfmove.train.config import TrainConfig
 from halfmove.train.devices import divided, everywhere, mesh_of, using
@@ -66,6 +67,8 @@ def train(
         loop = Loop(parts, run, mesh)
         if resume:
             loop.restore()
+        elif config.start:
+            loop.start_from(Path(config.start))
         loop.announce()
         loop.run(stop)
     return Path(path)
@@ -274,6 +277,17 @@ class Loop:
             "rating": self._rating.meta(),
         }
         self._run.save(self.iteration, self._tree(), meta)
+
+    def start_from(self, run: Path) -> None:
+        """Takes the network and the optimiser of another run; RunError if they do not fit."""
+        like = {"variables": self.variables, "optimiser": self.optimiser}
+        found = checkpoint.restore(run / "checkpoints", like)
+        if found is None:
+            raise RunError(f"--start {run} has no checkpoint: nothing to begin with")
+        self.variables, self.optimiser = found.tree["variables"], found.tree["optimiser"]
+        self.target = jax.tree.map(jnp.copy, self.variables) if self._bootstraps else {}
+        self._rating = Rating(self.parts, self.variables)
+        _log.info("begins with the network of %s, iteration %d", run, found.number)
 
     def restore(self) -> None:
         """Goes on from the newest whole checkpoint, if there is one."""

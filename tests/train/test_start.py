@@ -1,0 +1,28 @@
+"""A run that begins with the network of another."""
+
+import jax
+import numpy as np
+import pytest
+
+from halfmove.nets import NetConfig
+from halfmove.train.durable import RunError
+from halfmove.train.trained import trained
+from tests.runs import small
+
+
+def same(one, other):
+    return all(
+        np.array_equal(x, y)
+        for x, y in zip(*(jax.tree.leaves(trained(p).variables) for p in (one, other)), strict=True)
+    )
+
+
+def test_the_network_of_another_run(tmp_path):
+    """Nothing is learned in so few moves, so what it began with is what it ends with."""
+    first = small(tmp_path / "first")
+    assert not same(first, small(tmp_path / "other", seed=1))
+    assert same(first, small(tmp_path / "second", seed=1, start=str(first)))
+    with pytest.raises(RunError, match="has no checkpoint"):
+        small(tmp_path / "third", start=str(tmp_path / "nowhere"))
+    with pytest.raises(RunError, match="checkpoint"):
+        small(tmp_path / "fourth", start=str(first), net=NetConfig(planes=5, blocks=1))
