@@ -128,6 +128,7 @@ def test_a_bad_engine_loses_its_games_and_nothing_else(tmp_path, behaviour, reas
 
 def test_a_sequential_test_stops_when_it_knows(tmp_path):
     plan, game, seats = small(("perfect", "random"), 400, opening="random:2")
+    assert 60 < len(plan.openings) <= 72  # there are no more
     test = SPRT(0, 100)
     played = tournament.play(plan, game, seats, tmp_path / "t", at_once=40, test=test)
     assert len(played) < 400

@@ -9,15 +9,15 @@ from halfmove.games import check, make, names
 from halfmove.games.check.views import state_bytes
 
 # Small boards reach captures, full boards and repetitions soon; large games are cut short.
-SETTINGS: list[tuple[str, dict, int]] = [
+SETTINGS = [
     ("go", {"size": 5}, 100),
     ("hex", {"size": 5}, 100),
     ("hex", {"size": 4, "swap": True}, 100),
-    ("chess", {"max_plies": 60}, 16),
-    ("shogi", {"max_moves": 60}, 16),
+    pytest.param("chess", {"max_plies": 60}, 16, marks=pytest.mark.slow),
+    pytest.param("shogi", {"max_moves": 60}, 16, marks=pytest.mark.slow),
     ("gardner_chess", {}, 16),
 ]
-SET = {name for name, _, _ in SETTINGS}
+SET = {"go", "hex", "chess", "shogi", "gardner_chess"}
 OTHERS = [(name, {}, 100) for name in names() if name not in SET]
 
 

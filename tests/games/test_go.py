@@ -62,7 +62,7 @@ def test_random_games_on_5x5():
     {"size": 5, "count": 500, "suicide": True, "komi": 0.5},
     {"size": 2, "count": 250, "suicide": True, "komi": 0.0},
     {"size": 7, "count": 30, "max_moves": 300, "history": 1},
-    {"size": 19, "count": 16},
+    pytest.param({"size": 19, "count": 16}, marks=pytest.mark.slow),
 ], ids=str)  # fmt: skip
 def test_random_games(options):
     against_referee(seed=1, **options)

@@ -40,7 +40,7 @@ def differences(game, games, length, interpret):
     {"size": 5, "games": 30, "length": 64},
     {"size": 5, "games": 30, "length": 64, "suicide": True},
     {"size": 9, "games": 6, "length": 200},
-    {"size": 19, "games": 1, "length": 300, "history": 2},
+    pytest.param({"size": 19, "games": 1, "length": 300, "history": 2}, marks=pytest.mark.slow),
 ], ids=str)  # fmt: skip
 def test_both_engines_give_the_same(options):
     games, length = options["games"], options["length"]

@@ -18,7 +18,7 @@ legal_of = jax.jit(GAME.legal)
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=4)
+@settings(max_examples=2)
 def test_round_trips_along_a_game_of_python_shogi(seed):
     """Names of all legal moves and the text of the position are python-shogi's, move by move."""
     rng = random.Random(seed)

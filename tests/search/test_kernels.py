@@ -87,9 +87,9 @@ def test_all_engines_grow_the_same_tree(name, leaves):
     {"name": "full_gumbel", "max_depth": 2},
     {"name": "muzero", "max_depth": 3},
     {"name": "alphazero", "max_depth": 1, "leaves": 4},
-    {"name": "full_gumbel", "normalise": "tree"},
+    pytest.param({"name": "full_gumbel", "normalise": "tree"}, marks=pytest.mark.slow),
     {"name": "gumbel", "normalise": None, "completion": "raw", "considered": 3},
-    {"name": "mpo", "search": False, "c_puct": 2.0},
+    pytest.param({"name": "mpo", "search": False, "c_puct": 2.0}, marks=pytest.mark.slow),
     {"name": "trpo", "act": False, "learn": False, "leaves": 2},
 ], ids=str)  # fmt: skip
 def test_the_same_with_other_options(options):

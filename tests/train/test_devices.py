@@ -29,7 +29,6 @@ def run(path, *arguments):
 def test_the_same_run_on_one_and_on_eight(tmp_path):
     one = run(tmp_path / "one")
     assert_alike(one, run(tmp_path / "many", "--devices", "8"))
-    assert_alike(one, run(tmp_path / "host", "--replay.place", "host"))
 
 
 def assert_alike(one, other):
@@ -47,6 +46,12 @@ def test_what_is_searched_again_is_kept_in_the_hosts_memory_too(tmp_path):
     more += ["--learn.unroll", "2", "--learn.steps", "2", "--selfplay.resign", "0"]
     one = run(tmp_path / "one", *more)
     assert_alike(one, run(tmp_path / "host", *more, "--replay.place", "host"))
+
+
+def test_a_replay_in_the_hosts_memory(tmp_path):
+    few = ["--search.planner", "prior", "--search.simulations", "0", "--search.options"]
+    one = run(tmp_path / "one", *few)
+    assert_alike(one, run(tmp_path / "host", *few, "--replay.place", "host"))
 
 
 def test_what_cannot_be_shared_is_said():

@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-import jax
 import numpy as np
 
 from halfmove import games
-from halfmove.core.game import Game, over
+from halfmove.core.game import Game
 from halfmove.games import records
+from halfmove.games.follow import begin, moved
 
-TRIES = 50  # draws for each opening that is wanted
+MISSES = 100  # draws in a row that gave nothing new, after which all are taken to be found
 
 Opening = tuple[int, ...]
 
@@ -17,8 +17,7 @@ Opening = tuple[int, ...]
 def openings(text: str, game: Game, *, count: int, seed: int) -> list[Opening]:
     """At most `count` different openings, as actions; ValueError says what is wrong."""
     if text == "first":
-        legal = np.asarray(game.legal(game.init(jax.random.key(0))))
-        return [(int(a),) for a in np.flatnonzero(legal)]
+        return [(int(a),) for a in np.flatnonzero(begin(game).legal)]
     if text.startswith("random:"):
         moves = text.removeprefix("random:")
         if not (moves.isascii() and moves.isdigit()):
@@ -36,18 +35,17 @@ def openings(text: str, game: Game, *, count: int, seed: int) -> list[Opening]:
 
 def _random(game: Game, moves: int, count: int, rng: np.random.Generator) -> list[Opening]:
     found: dict[Opening, None] = {}
-    for _ in range(TRIES * count):
-        state, line = game.init(jax.random.key(0)), []
-        for _ in range(moves):
-            legal = np.flatnonzero(np.asarray(game.legal(state)))
-            if not len(legal):
-                break
-            line.append(int(rng.choice(legal)))
-            state = games.play(game, state, line[-1])
-        if not bool(over(game, state)):
-            found.setdefault(tuple(line))
-        if len(found) == count or not moves:
-            break
+    misses = 0
+    while len(found) < count and misses < (MISSES if moves else 1):
+        spot = begin(game)
+        line: list[int] = []
+        while len(line) < moves and not spot.over:
+            line.append(int(rng.choice(np.flatnonzero(spot.legal))))
+            spot = moved(game, spot, line[-1])
+        fresh = not spot.over and tuple(line) not in found
+        misses = 0 if fresh else misses + 1
+        if fresh:
+            found[tuple(line)] = None
     if not found:
         raise ValueError(f"{moves} random moves always ended the game; give fewer")
     return list(found)
