@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 
 from halfmove.nets import NetConfig
+from halfmove.train.config import SearchConfig
 from halfmove.train.durable import RunError
+from halfmove.train.rating import quiet
 from halfmove.train.trained import trained
 from tests.runs import small
 
@@ -26,3 +28,8 @@ def test_the_network_of_another_run(tmp_path):
         small(tmp_path / "third", start=str(tmp_path / "nowhere"))
     with pytest.raises(RunError, match="checkpoint"):
         small(tmp_path / "fourth", start=str(first), net=NetConfig(planes=5, blocks=1))
+
+
+def test_a_planner_that_does_not_search_can_be_rated_with_any_budget():
+    assert quiet(SearchConfig("prior", 16)).simulations == 0
+    assert quiet(SearchConfig("muzero", 16)).simulations == 16

@@ -69,22 +69,25 @@ def play(
     _claim(folder, plan)
     done = {int(record.info["number"]): record for record in load(folder)}
     fixtures = plan.fixtures()
-    missing = [fixture for fixture in fixtures if fixture.number not in done]
     engines = Engines(os.cpu_count() or 1)
     try:
         with open(folder / GAMES, "ab", buffering=0) as file:
             heard(list(done.values()), len(fixtures))
-            for part in _parts(missing, at_once):
+            for part in _parts(fixtures, at_once):
+                if all(fixture.number in done for fixture in part):
+                    continue
                 if test is not None and decided(test, list(done.values())).verdict:
                     break
-                # A round's chance is its own, whatever was played before it was begun again.
+                # All of a round is searched together: one that was kept in part is played again
+                # as it was, and what is missing of it is kept.
                 seed = plan.seed * 1_000_003 + part[0].number
-                for record in play_round(
+                played = play_round(
                     game, players, part, seed=seed, limit=plan.limit, engines=engines
-                ):
-                    append_whole(file, records.write(game, record, "json").encode())
-                    done[int(record.info["number"])] = record
+                )
+                new = [record for record in played if int(record.info["number"]) not in done]
+                append_whole(file, records.write_all(game, new, "json").encode())
                 os.fsync(file.fileno())
+                done |= {int(record.info["number"]): record for record in new}
                 heard(list(done.values()), len(fixtures))
     finally:
         engines.close()

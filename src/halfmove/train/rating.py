@@ -5,6 +5,7 @@ so the ratings add up: they show a rise, not a place in a league. The interval o
 that of its last match alone, as if the one before it were known exactly.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -22,8 +23,10 @@ QUIET = {"gumbel_scale": 0.0, "dirichlet_fraction": 0.0, "temperature": 0.0}
 
 
 def quiet(config: SearchConfig) -> Planner:
-    """The planner of `config` without its noise."""
+    """The planner of `config` without its noise; one that does not search has no budget."""
     known = options_of(config.planner)
+    if config.planner == "prior":
+        config = replace(config, simulations=0)
     return planner_of(config, **{name: x for name, x in QUIET.items() if name in known})
 
 
