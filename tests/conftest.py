@@ -1,6 +1,7 @@
 """How every test runs: on the CPU unless asked, and with no random key used twice."""
 
 import os
+from collections.abc import Iterator
 
 ON_GPU = os.environ.get("HALFMOVE_TEST_GPU", "") not in ("", "0")
 # Compiling is most of what the tests do. Only the machine code is left plain, for the
@@ -34,3 +35,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "gpu" in item.keywords:
             item.add_marker(skip)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _forgets_what_was_compiled() -> Iterator[None]:
+    """Frees the compiled programs of a file after its tests.
+
+    Each takes several memory maps, of which Linux gives a process 65,530; past them XLA crashes.
+    """
+    yield
+    jax.clear_caches()

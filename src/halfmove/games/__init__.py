@@ -10,6 +10,8 @@ import difflib
 import functools
 import importlib
 import pkgutil
+import types
+import typing
 from typing import Any
 
 import jax
@@ -48,7 +50,22 @@ def make(name: str, **options: Any) -> Game:
         if option not in known:
             has = f"its options are {', '.join(known)}" if known else "it has no options"
             raise ValueError(f"{name} has no option {option!r}; {has}")
+    kinds = typing.get_type_hints(kind)
+    for option, value in options.items():
+        if not _fits(value, kinds[option]):
+            wanted = getattr(kinds[option], "__name__", kinds[option])
+            raise ValueError(f"{name}: {option} must be of type {wanted}, got {value!r}")
     return kind(**options)
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    """Whether a value is of an annotated type; True where the type says too little to tell."""
+    kinds = typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
+    if not all(isinstance(k, type) for k in kinds):
+        return True
+    if isinstance(value, bool):
+        return bool in kinds
+    return isinstance(value, kinds) or (float in kinds and isinstance(value, int))
 
 
 def read(text: str) -> Game:

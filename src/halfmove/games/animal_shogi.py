@@ -10,9 +10,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from halfmove.core.game import Game
-from halfmove.core.types import Array, pytree
+from halfmove.core.types import Array
 from halfmove.games import repetition
 from halfmove.games.shogi_moves import other_side, pack
+from halfmove.games.shogi_state import (
+    State,
+    begun,
+    cells,
+    check_limits,
+    gone_on,
+    planes,
+    rewards,
+)
 
 SQUARES, OFF, KINDS, ACTIONS = 12, 12, 3, 132
 CHICK, ELEPHANT, GIRAFFE, LION, HEN = range(1, 6)
@@ -40,22 +49,8 @@ NEXT = _next_to()
 FAR, NEAR = np.arange(SQUARES) % 4 == 0, np.arange(SQUARES) % 4 == 3
 GOES = np.array([[d in STEPS.get(piece, ()) for d in range(8)] for piece in range(6)])
 PIECES = np.array([*range(1, 6), *range(-1, -6, -1)], np.int8)  # in the order of planes
+MOST = np.full(KINDS, 2, np.float32)  # of each kind there are
 PICTURE = (4 * (2 - np.arange(3))[None, :] + np.arange(4)[:, None]).ravel()
-
-
-@pytree
-class State:
-    """A game; boards and hands are seen by the player to move, newest first."""
-
-    boards: Array  # [H, 12] i8, 4 * file + rank, file 0 at the mover's right, rank 0 far
-    hands: Array  # [H, 2, 3] i8: chicks, elephants, giraffes, the mover's first
-    repeats: Array  # [H] i8, how often each of these positions had stood before
-    moves: Array  # [5] u32, the legal actions, packed; zero once the game is over
-    words: Array  # [max_moves] u32, every position of the game, for repetition
-    ply: Array  # [] i16, moves made
-    turn: Array  # [] i8, who moves: 0 is black, 1 white
-    over: Array  # [] bool
-    won: Array  # [] i8, what the last move earned black: 1, 0 or -1
 
 
 @jax.jit
@@ -88,10 +83,6 @@ def _unpack(moves: Array) -> Array:
     return bits.ravel()[:ACTIONS] != 0
 
 
-def _cells(board: Array, hands: Array) -> Array:
-    return jnp.concatenate([board, hands.ravel()])
-
-
 def _entered(board: Array) -> Array:
     """Whether the opponent's lion stands on the mover's first rank."""
     return jnp.any((board == -LION) & NEAR)
@@ -117,20 +108,10 @@ def _start(
     board: Array, hands: Array, turn: Array, ply: Array, *, history: int, max_moves: int
 ) -> State:
     moves = _legal(board, hands[0])
-    now = repetition.word(_cells(board, hands), turn, jnp.zeros((), bool))
+    word = repetition.word(cells(board, hands), turn, jnp.zeros((), bool))
     over = ~jnp.any(moves != 0) | (ply >= max_moves) | _entered(board)
-    first = (jnp.arange(history) == 0).astype(jnp.int8)
-    return State(
-        boards=first[:, None] * board,
-        hands=first[:, None, None] * hands,
-        repeats=jnp.zeros(history, jnp.int8),
-        moves=jnp.where(over, jnp.uint32(0), moves),
-        words=jnp.where(jnp.arange(max_moves) == ply, now, jnp.uint32(0)),
-        ply=ply.astype(jnp.int16),
-        turn=turn.astype(jnp.int8),
-        over=over,
-        won=jnp.int8(0),
-    )
+    limits = {"history": history, "max_moves": max_moves}
+    return begun(board, hands, turn, ply, moves, word, over, **limits)
 
 
 @dataclass(frozen=True)
@@ -151,10 +132,7 @@ class AnimalShogi(Game):
     max_moves: int = 256
 
     def __post_init__(self) -> None:
-        if not 1 <= self.history <= 100:
-            raise ValueError(f"history must be 1 to 100 boards, got {self.history}")
-        if not 1 <= self.max_moves <= 4096:
-            raise ValueError(f"max_moves must be 1 to 4096, got {self.max_moves}")
+        check_limits(self.history, self.max_moves)
 
     @property
     def actions(self) -> int:
@@ -169,24 +147,13 @@ class AnimalShogi(Game):
         board, hands = other_side(board), hands[::-1]
         turn, ply = 1 - state.turn, state.ply + 1
         moves = _legal(board, hands[0])
-        now = repetition.word(_cells(board, hands), turn, jnp.zeros((), bool))
+        now = repetition.word(cells(board, hands), turn, jnp.zeros((), bool))
         count = jnp.sum(repetition.earlier(state.words, now, ply), dtype=jnp.int8)
         third = count >= 2
         won = (~jnp.any(moves != 0) | _entered(board)) & ~third
         over = won | third | (ply >= self.max_moves)
-        after = State(
-            boards=jnp.concatenate([board[None], other_side(state.boards[:-1])]),
-            hands=jnp.concatenate([hands[None], state.hands[:-1, ::-1]]),
-            repeats=jnp.concatenate([count[None], state.repeats[:-1]]),
-            moves=jnp.where(over, jnp.uint32(0), moves),
-            words=jnp.where(jnp.arange(self.max_moves) == ply, now, state.words),
-            ply=ply,
-            turn=turn,
-            over=over,
-            won=jnp.where(state.turn == 0, won, -won.astype(jnp.int8)).astype(jnp.int8),
-        )
-        kept = jax.tree.map(lambda new, old: jnp.where(legal, new, old), after, state)
-        return State(**{**vars(kept), "won": jnp.where(legal, after.won, jnp.int8(0))})
+        earned = won.astype(jnp.int8)
+        return gone_on(state, legal, board, hands, moves, now, count, over, earned)
 
     def legal(self, state: State) -> Array:
         return _unpack(state.moves)
@@ -195,8 +162,7 @@ class AnimalShogi(Game):
         return state.turn.astype(jnp.int32)
 
     def reward(self, state: State) -> Array:
-        won = state.won.astype(jnp.float32)
-        return jnp.stack([won, -won])
+        return rewards(state)
 
     def terminated(self, state: State) -> Array:
         return state.over
@@ -208,15 +174,7 @@ class AnimalShogi(Game):
         2 for having stood once, twice before, 3 and 3 for the hands (as shares of two). Then
         the colour (1: white) and the share of `max_moves` made.
         """
-        boards = state.boards[:, PICTURE].T[:, :, None]
-        again = state.repeats[:, None] >= np.arange(1, 3)
-        hands = state.hands.reshape(self.history, 2 * KINDS) / 2
-        told = jnp.pad(jnp.concatenate([again, hands], axis=1), ((0, 0), (len(PIECES), 0)))
-        is_piece = boards == np.pad(PIECES, (0, told.shape[1] - len(PIECES)))
-        planes = jnp.where(np.arange(told.shape[1]) < len(PIECES), is_piece, told)
-        more = jnp.stack([state.turn.astype(jnp.float32), state.ply / self.max_moves])
-        more = jnp.broadcast_to(more, (SQUARES, 2))
-        return jnp.concatenate([planes.reshape(SQUARES, -1), more], axis=1).reshape(4, 3, -1)
+        return planes(state, PICTURE, PIECES, 2, MOST).reshape(4, 3, -1)
 
     def action_planes(self, action: Array) -> Array:
         """[4, 3, 6]: where from, three drops, where to, to-is-valid; as MuZero's for shogi."""
@@ -224,13 +182,13 @@ class AnimalShogi(Game):
         drop = kind >= 8
         to = jnp.where(drop, square, jnp.asarray(NEXT)[square, jnp.minimum(kind, 7)])
         at = jnp.asarray(PICTURE)
-        planes = [
+        parts = [
             ~drop & (at == square),
             *(kind - 8 == k for k in range(KINDS)),
             at == to,
             to < OFF,
         ]
-        spread = [jnp.broadcast_to(plane, SQUARES) for plane in planes]
+        spread = [jnp.broadcast_to(plane, SQUARES) for plane in parts]
         return jnp.stack(spread, axis=1).reshape(4, 3, 6).astype(jnp.float32)
 
     # -- on the host -----------------------------------------------------

@@ -133,20 +133,7 @@ class Chess(Game):
         The action alone does not say which piece moves: queen is marked for every single
         step forward from the seventh rank, which promotes if it is a pawn's.
         """
-        origin, plane = action // PLANES, action % PLANES
-        steps = jnp.asarray(STEPS)[plane]
-        rank, file = origin // 8 + steps[0], origin % 8 + steps[1]
-        valid = (rank >= 0) & (rank < 8) & (file >= 0) & (file < 8)
-        squares = jnp.arange(64).reshape(8, 8)
-        queen = (origin // 8 == 6) & (rank == 7) & (plane < 56)
-        under = jnp.where(plane >= 64, (plane - 64) // 3, -1)
-        flags = jnp.stack(
-            [valid, queen, under == 0, under == 1, under == 2, (under < 0) & ~queen],
-        )
-        where = jnp.stack([squares == origin, valid & (squares == 8 * rank + file)], axis=-1)
-        return jnp.concatenate([where, jnp.broadcast_to(flags, (8, 8, 6))], axis=-1).astype(
-            jnp.float32
-        )
+        return rules.action_planes(action, 8, STEPS)
 
     # -- on the host -----------------------------------------------------
 

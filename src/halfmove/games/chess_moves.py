@@ -33,13 +33,16 @@ PAWN, HORSE, BISHOP, ROOK, QUEEN, KING = range(1, 7)
 UNDER = (HORSE, BISHOP, ROOK)
 FORWARD = ((1, -1), (1, 0), (1, 1))  # NW, N, NE: the directions of a pawn
 
-# [73, 2]: how many ranks and files each plane moves, and what it promotes to.
-STEPS = np.array(
-    [(k * rank, k * file) for rank, file in COMPASS for k in range(1, 8)]
-    + list(KNIGHT)
-    + [step for _ in UNDER for step in FORWARD]
-)
-PROMOTES = np.array([QUEEN] * 64 + [piece for piece in UNDER for _ in FORWARD])
+
+def planes_of(size: int) -> tuple[np.ndarray, np.ndarray]:
+    """[P, 2] ranks and files that each plane of a board moves, [P] what a pawn becomes."""
+    queen = [(k * rank, k * file) for rank, file in COMPASS for k in range(1, size)]
+    straight, under = [*queen, *KNIGHT], [(p, step) for p in UNDER for step in FORWARD]
+    steps = [*straight, *(step for _, step in under)]
+    return np.array(steps), np.array([QUEEN] * len(straight) + [piece for piece, _ in under])
+
+
+STEPS, PROMOTES = planes_of(8)
 
 ONWARD = Shift(COMPASS)  # from the king along its eight lines
 BACK = Shift((-rank, -file) for rank, file in COMPASS)  # from a target to where a move began
@@ -288,3 +291,20 @@ def played(board: Board, rights: Array, file: Array, action: Array) -> Played:
         file=jnp.where(pawn & (shift == 16), origin % 8, -1).astype(jnp.int8),
         final=pawn | captures,
     )
+
+
+def action_planes(action: Array, size: int, steps: np.ndarray) -> Array:
+    """[size, size, 8] f32: from, to, to is on the board, promotion to queen, knight, bishop,
+    rook, none. Queen is marked for every single step forward from the last rank but one.
+    """
+    origin, plane = action // len(steps), action % len(steps)
+    rank, file = jnp.stack([origin // size, origin % size]) + jnp.asarray(steps)[plane]
+    valid = (rank >= 0) & (rank < size) & (file >= 0) & (file < size)
+    squares = jnp.arange(size * size).reshape(size, size)
+    queens, first = 8 * (size - 1), len(steps) - 9
+    queen = (origin // size == size - 2) & (rank == size - 1) & (plane < queens)
+    under = jnp.where(plane >= first, (plane - first) // 3, -1)
+    flags = [valid, queen, under == 0, under == 1, under == 2, (under < 0) & ~queen]
+    ends = [squares == origin, valid & (squares == size * rank + file)]
+    rest = jnp.broadcast_to(jnp.stack(flags), (size, size, 6))
+    return jnp.concatenate([jnp.stack(ends, -1), rest], -1).astype(jnp.float32)

@@ -19,6 +19,7 @@ from halfmove.core.game import Game
 from halfmove.core.types import Array, pytree
 from halfmove.games import chess_text
 from halfmove.games import gardner_moves as rules
+from halfmove.games.chess_moves import action_planes
 from halfmove.games.chess_past import FIFTY, GOES_ON, MATED, key_of, remembered, verdict
 from halfmove.games.gardner_moves import FULL, PLANES, PROMOTES, SIZE, STEPS
 
@@ -115,17 +116,7 @@ class GardnerChess(Game):
     def action_planes(self, action: Array) -> Array:
         """[5, 5, 8] f32: from, to, to is on the board, promotion to queen, knight, bishop,
         rook, none. Queen is marked for every single step forward from the fourth rank."""
-        origin, plane = action // PLANES, action % PLANES
-        steps = jnp.asarray(STEPS)[plane]
-        rank, file = origin // SIZE + steps[0], origin % SIZE + steps[1]
-        valid = (rank >= 0) & (rank < SIZE) & (file >= 0) & (file < SIZE)
-        squares = jnp.arange(SIZE * SIZE).reshape(SIZE, SIZE)
-        queen = (origin // SIZE == 3) & (rank == 4) & (plane < 32)
-        under = jnp.where(plane >= 40, (plane - 40) // 3, -1)
-        flags = [valid, queen, under == 0, under == 1, under == 2, (under < 0) & ~queen]
-        ends = [squares == origin, valid & (squares == SIZE * rank + file)]
-        rest = jnp.broadcast_to(jnp.stack(flags), (SIZE, SIZE, 6))
-        return jnp.concatenate([jnp.stack(ends, -1), rest], -1).astype(jnp.float32)
+        return action_planes(action, SIZE, STEPS)
 
     # -- on the host -----------------------------------------------------
 

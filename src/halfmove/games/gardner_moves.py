@@ -20,7 +20,6 @@ from halfmove.core.types import Array, pytree
 from halfmove.games.chess_bits import COMPASS, KNIGHT
 from halfmove.games.chess_moves import (
     BISHOP,
-    FORWARD,
     HORSE,
     KING,
     NE,
@@ -29,18 +28,12 @@ from halfmove.games.chess_moves import (
     QUEEN,
     ROOK,
     STRAIGHT,
-    UNDER,
     N,
+    planes_of,
 )
 
 SIZE, PLANES = 5, 49
-# [49, 2]: how many ranks and files each plane moves, and [49] what it promotes to.
-STEPS = np.array(
-    [(k * rank, k * file) for rank, file in COMPASS for k in range(1, SIZE)]
-    + list(KNIGHT)
-    + [step for _ in UNDER for step in FORWARD]
-)
-PROMOTES = np.array([QUEEN] * 40 + [piece for piece in UNDER for _ in FORWARD])
+STEPS, PROMOTES = planes_of(SIZE)
 FULL = np.uint32(2**25 - 1)
 FOURTH = np.uint32(31 << 15)
 DARK = np.uint32(sum(1 << square for square in range(0, 25, 2)))

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from halfmove.core.game import Game
-from halfmove.core.types import Array, pytree
+from halfmove.core.types import Array
 from halfmove.games import repetition, shogi_text
 from halfmove.games.shogi_moves import (
     ACTIONS,
@@ -23,6 +23,15 @@ from halfmove.games.shogi_moves import (
     other_side,
     unpack,
 )
+from halfmove.games.shogi_state import (
+    State,
+    begun,
+    cells,
+    check_limits,
+    gone_on,
+    planes,
+    rewards,
+)
 
 START = "lnsgkgsnl/1r5b1/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL b - 1"
 MOST = np.array([18, 4, 4, 4, 2, 2, 4], np.float32)  # of each kind there are
@@ -31,50 +40,20 @@ PIECES = np.array([*range(1, 15), *range(-1, -15, -1)], np.int8)  # in the order
 PICTURE = (9 * (8 - np.arange(9))[None, :] + np.arange(9)[:, None]).ravel()
 
 
-@pytree
-class State:
-    """A game of shogi; boards and hands are seen by the player to move, newest first."""
-
-    boards: Array  # [H, 81] i8, the last positions; see shogi_moves for squares and pieces
-    hands: Array  # [H, 2, 7] i8, the mover's and the opponent's pieces in hand
-    repeats: Array  # [H] i8, how often each of them had stood before
-    moves: Array  # [69] u32, the legal actions, packed; zero once the game is over
-    words: Array  # [max_moves] u32, every position of the game, for repetition
-    ply: Array  # [] i16, moves made
-    turn: Array  # [] i8, who moves: 0 is black (sente), 1 white
-    over: Array  # [] bool
-    won: Array  # [] i8, what the last move earned black: 1, 0 or -1
-
-
 @functools.partial(jax.jit, static_argnames=("history", "max_moves"))
 def _start(
     board: Array, hands: Array, turn: Array, ply: Array, *, history: int, max_moves: int
 ) -> State:
-    """The state of a position without a past; arrays as in `State`, unstacked."""
     moves, check = legal_moves(board, hands[0])
-    now = repetition.word(_cells(board, hands), turn, check)
+    word = repetition.word(cells(board, hands), turn, check)
     over = ~jnp.any(moves != 0) | (ply >= max_moves)
-    first = (jnp.arange(history) == 0).astype(jnp.int8)
-    return State(
-        boards=first[:, None] * board,
-        hands=first[:, None, None] * hands,
-        repeats=jnp.zeros(history, jnp.int8),
-        moves=jnp.where(over, jnp.uint32(0), moves),
-        words=jnp.where(jnp.arange(max_moves) == ply, now, jnp.uint32(0)),
-        ply=ply.astype(jnp.int16),
-        turn=turn.astype(jnp.int8),
-        over=over,
-        won=jnp.int8(0),
-    )
+    limits = {"history": history, "max_moves": max_moves}
+    return begun(board, hands, turn, ply, moves, word, over, **limits)
 
 
 @jax.jit
 def _in_check(board: Array) -> Array:
     return legal_moves(board, jnp.zeros(KINDS, jnp.int8))[1]
-
-
-def _cells(board: Array, hands: Array) -> Array:
-    return jnp.concatenate([board, hands.ravel()])
 
 
 @dataclass(frozen=True)
@@ -96,10 +75,7 @@ class Shogi(Game):
     max_moves: int = 512
 
     def __post_init__(self) -> None:
-        if not 1 <= self.history <= 100:
-            raise ValueError(f"history must be 1 to 100 boards, got {self.history}")
-        if not 1 <= self.max_moves <= 4096:
-            raise ValueError(f"max_moves must be 1 to 4096, got {self.max_moves}")
+        check_limits(self.history, self.max_moves)
 
     @property
     def actions(self) -> int:
@@ -118,7 +94,7 @@ class Shogi(Game):
         board, hands = other_side(board), hands[::-1]
         turn, ply = 1 - state.turn, state.ply + 1
         moves, check = legal_moves(board, hands[0])
-        now = repetition.word(_cells(board, hands), turn, check)
+        now = repetition.word(cells(board, hands), turn, check)
         same = repetition.earlier(state.words, now, ply)
         count = jnp.sum(same, dtype=jnp.int8)
         mine, theirs = repetition.perpetual(state.words, same, now, ply)
@@ -126,19 +102,7 @@ class Shogi(Game):
         mate, fourth = ~jnp.any(moves != 0), count >= 3
         over = mate | fourth | (ply >= self.max_moves)
         won = jnp.where(mate, 1, jnp.where(fourth, theirs.astype(jnp.int8) - mine, 0))
-        after = State(
-            boards=jnp.concatenate([board[None], other_side(state.boards[:-1])]),
-            hands=jnp.concatenate([hands[None], state.hands[:-1, ::-1]]),
-            repeats=jnp.concatenate([count[None], state.repeats[:-1]]),
-            moves=jnp.where(over, jnp.uint32(0), moves),
-            words=jnp.where(jnp.arange(self.max_moves) == ply, now, state.words),
-            ply=ply,
-            turn=turn,
-            over=over,
-            won=jnp.where(state.turn == 0, won, -won).astype(jnp.int8),
-        )
-        kept = jax.tree.map(lambda new, old: jnp.where(legal, new, old), after, state)
-        return State(**{**vars(kept), "won": jnp.where(legal, after.won, jnp.int8(0))})
+        return gone_on(state, legal, board, hands, moves, now, count, over, won)
 
     def legal(self, state: State) -> Array:
         return unpack(state.moves)
@@ -147,8 +111,7 @@ class Shogi(Game):
         return state.turn.astype(jnp.int32)
 
     def reward(self, state: State) -> Array:
-        won = state.won.astype(jnp.float32)
-        return jnp.stack([won, -won])
+        return rewards(state)
 
     def terminated(self, state: State) -> Array:
         return state.over
@@ -160,15 +123,7 @@ class Shogi(Game):
         having stood once, twice, three times before, 7 and 7 for the hands (the share of all
         pieces of the kind). Then the colour (1: white) and the share of `max_moves` made.
         """
-        boards = state.boards[:, PICTURE].T[:, :, None]
-        again = state.repeats[:, None] >= np.arange(1, 4)
-        hands = (state.hands / MOST).reshape(self.history, 2 * KINDS)
-        told = jnp.pad(jnp.concatenate([again, hands], axis=1), ((0, 0), (len(PIECES), 0)))
-        is_piece = boards == np.pad(PIECES, (0, told.shape[1] - len(PIECES)))
-        planes = jnp.where(np.arange(told.shape[1]) < len(PIECES), is_piece, told)
-        more = jnp.stack([state.turn.astype(jnp.float32), state.ply / self.max_moves])
-        more = jnp.broadcast_to(more, (SQUARES, 2))
-        return jnp.concatenate([planes.reshape(SQUARES, -1), more], axis=1).reshape(9, 9, -1)
+        return planes(state, PICTURE, PIECES, 3, MOST).reshape(9, 9, -1)
 
     def action_planes(self, action: Array) -> Array:
         """[9, 9, 11]: where from (one plane), seven drops, where to, to-is-valid, promotion.
@@ -183,9 +138,9 @@ class Shogi(Game):
         flags = [kind - 20 == k for k in range(KINDS)]
         flags += [drop | jnp.any(line < OFF), (kind >= 10) & ~drop]
         rest = jnp.broadcast_to(jnp.stack(flags), (SQUARES, 9))
-        planes = [jnp.any(squares == line, axis=1, keepdims=True), rest[:, :7], squares == to]
-        planes.append(rest[:, 7:])
-        return jnp.concatenate(planes, axis=1).reshape(9, 9, 11).astype(jnp.float32)
+        start = jnp.any(squares == line, axis=1, keepdims=True)
+        parts = [start, rest[:, :7], squares == to, rest[:, 7:]]
+        return jnp.concatenate(parts, axis=1).reshape(9, 9, 11).astype(jnp.float32)
 
     # -- on the host -----------------------------------------------------
 

@@ -104,7 +104,7 @@ _NEAR = np.where(np.arange(8) == 0, ~0, ~((1 << SLIDE) - 1)).astype(np.int32)  #
 
 
 def other_side(board: Array) -> Array:
-    """The board [..., 81] as the opponent sees it."""
+    """The board [..., squares] as the opponent sees it."""
     return -board[..., ::-1]
 
 
