@@ -1,13 +1,29 @@
 """How every test runs: on the CPU unless asked, and with no random key used twice."""
 
+import importlib.util
+import mmap
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 ON_GPU = os.environ.get("HALFMOVE_TEST_GPU", "") not in ("", "0")
-# Compiling is most of what the tests do. Only the machine code is left plain, for the
-# processes that tests start too; `XLA_FLAGS= make test` runs them as users do.
-if not ON_GPU:
-    os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
+
+
+def _known(flag: str) -> bool:
+    """Whether this jaxlib's XLA has such a flag; one that it has not ends the process."""
+    found = importlib.util.find_spec("jaxlib")
+    for library in Path((found and found.origin) or ".").parent.glob("libjax_common.so"):
+        with library.open("rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as bits:
+            return bits.find(flag.encode() + b"\0") >= 0
+    return False
+
+
+# Compiling is most of what the tests do. The machine code is left plain and made the shorter
+# way, for the processes that tests start too; `XLA_FLAGS= make test` runs them as users do.
+PLAIN = {"xla_backend_optimization_level": "0", "xla_cpu_use_fusion_emitters": "false"}
+if not ON_GPU and "XLA_FLAGS" not in os.environ:
+    flags = [f"--{name}={value}" for name, value in PLAIN.items() if _known(name)]
+    os.environ["XLA_FLAGS"] = " ".join(flags)
 
 import hypothesis  # noqa: E402
 import jax  # noqa: E402

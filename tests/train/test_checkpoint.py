@@ -328,3 +328,20 @@ def test_json_says_what_is_inside(tmp_path: Path) -> None:
     assert content["number"] == 7
     assert content["meta"] == {"updates": 12}
     assert content["parts"]["replay"]["leaves"] == {"value": {"dtype": "int32", "shape": [1000]}}
+
+
+def test_meta_may_be_added_to_and_the_rest_stays(tmp_path):
+    tree = {"variables": {"w": jnp.arange(3.0)}}
+    checkpoint.save(tmp_path, 5, tree, {"expect": {"game": "hex"}, "updates": 7})
+    checkpoint.annotate(tmp_path, 5, {"tuned": {"pgs": ["learning_rate=0.01"]}})
+    checkpoint.annotate(tmp_path, 5, {"updates": 8})
+    found = checkpoint.restore(tmp_path, tree, expect={"expect": {"game": "hex"}})
+    assert found.meta["tuned"] == {"pgs": ["learning_rate=0.01"]}
+    assert found.meta["updates"] == 8
+    np.testing.assert_array_equal(found.tree["variables"]["w"], [0, 1, 2])
+    assert sorted(p.name for p in (tmp_path / "00000005").iterdir()) == [
+        "checkpoint.json",
+        "variables.safetensors",
+    ]
+    with pytest.raises(RunError, match="00000006 cannot be changed"):
+        checkpoint.annotate(tmp_path, 6, {})

@@ -169,6 +169,24 @@ def meta(folder: Path, number: int) -> dict[str, Any]:
         raise RunError(f"checkpoint {path} cannot be read: {error}") from error
 
 
+def annotate(folder: Path, number: int, entries: Mapping[str, Any]) -> None:
+    """Adds entries to the meta of a checkpoint, on the disk when it returns; RunError if it fails.
+
+    Killed at any moment, it leaves the checkpoint as it was or as it will be.
+    """
+    path = folder / _name(number)
+    temporary = path / f"{_TEMPORARY}{_FILE}"
+    try:
+        content = _open(path)
+        content["meta"] |= json.loads(_json(dict(entries)))
+        temporary.unlink(missing_ok=True)
+        _seal(temporary, content)
+        os.replace(temporary, path / _FILE)
+        sync_folder(path)
+    except (DamagedError, OSError) as error:
+        raise RunError(f"checkpoint {path} cannot be changed: {error}") from error
+
+
 def set_aside(folder: Path, *, after: int) -> None:
     """Takes checkpoints beyond `after`, which a restore refused, out of the row.
 
@@ -238,12 +256,17 @@ def _fill(temporary: Path, content: _Content) -> None:
         "meta": content.meta,
         "parts": parts,
     }
+    _seal(temporary / _FILE, body)
+    sync_folder(temporary)
+
+
+def _seal(path: Path, body: dict[str, Any]) -> None:
+    """A new file of JSON with its own checksum, synced."""
     text = _json({**body, "sha256": hashlib.sha256(_json(body).encode()).hexdigest()})
-    with open(temporary / _FILE, "x", encoding="utf-8") as file:
+    with open(path, "x", encoding="utf-8") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
-    sync_folder(temporary)
 
 
 def _say_failed(folder: Path, content: _Content, error: OSError) -> str:
