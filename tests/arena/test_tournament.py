@@ -14,6 +14,7 @@ from halfmove.arena.solver import solve
 from halfmove.arena.sprt import SPRT
 from halfmove.cli import main
 from halfmove.games import records
+from halfmove.selfplay import rating
 from halfmove.train.durable import RunError
 from tests.arena.engines import fakes
 from tests.selfplay import solver
@@ -98,7 +99,7 @@ def test_what_was_stopped_goes_on_as_if_it_had_not_been(tmp_path):
 def test_the_same_game_counts_once():
     record = records.Record("tic_tac_toe", ("a", "b"), (0, 1, 2), (0.0, 0.0))
     other = records.Record("tic_tac_toe", ("b", "a"), (0, 1, 2), (0.0, 0.0))
-    assert tournament.distinct([record, record, other]) == [other, record]
+    assert rating.distinct([record, record, other]) == [other, record]
 
 
 @pytest.mark.parametrize(

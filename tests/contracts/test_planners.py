@@ -10,6 +10,7 @@ import pytest
 
 from halfmove.core.types import Plan
 from halfmove.search import names, planner
+from halfmove.search.planners import TREELESS
 from tests.search import models
 
 ENGINES = ["xla"]
@@ -32,7 +33,19 @@ LEGAL = np.array(
 STATE = np.array([0, 1, 2, 3, 4, 5, 5], np.int32)
 
 every_engine = pytest.mark.parametrize("engine", ENGINES)
-every_planner = pytest.mark.parametrize("name", names())
+
+
+def parametrised(*, by_default: tuple[str, ...]) -> Any:
+    """All planners; of those without a tree only these unless slow tests run."""
+    slow = set(TREELESS) - set(by_default)
+    return pytest.mark.parametrize(
+        "name",
+        [pytest.param(name, marks=[pytest.mark.slow] if name in slow else []) for name in names()],
+    )
+
+
+every_planner = parametrised(by_default=("pgs",))
+compiled_anew = parametrised(by_default=())
 every_kind = pytest.mark.parametrize("kind", list(MODELS))
 
 
@@ -43,7 +56,10 @@ def runs(name: str, n: int) -> int:
 
 @functools.cache
 def search(engine: str, name: str, kind: str, n: int = N, **options: Any) -> Callable[..., Plan]:
-    asked = {"simulations": runs(name, n), "tree": True, "engine": engine, **options}
+    asked = {"simulations": runs(name, n), "tree": name not in TREELESS, "engine": engine}
+    if name in TREELESS:
+        asked["leaves"] = 8
+    asked |= options
     return models.compiled(planner(name, **asked), MODELS[kind])
 
 
@@ -82,8 +98,10 @@ def check_tree(plan: Plan, legal: np.ndarray, n: int, *, exact: bool) -> np.ndar
     """Every number of the tree follows from its leaves. Returns the depth of every node.
 
     `exact`: a node that can be left was evaluated once, so each simulation made a node
-    or met one without legal actions.
+    or met one without legal actions. Without a tree only the mean length is known.
     """
+    if plan.tree is None:
+        return np.asarray(plan.depth)
     tree = jax.tree.map(np.asarray, plan.tree)
     depths = np.zeros(tree.count.shape, int)
     assert tree.pending is None or not tree.pending.any()
@@ -164,10 +182,12 @@ def test_noise_differs_between_rows_searches_and_seeds(engine, name):
 
 
 @every_engine
-@pytest.mark.parametrize("name", [name for name in names() if name != "prior"])
+@every_planner
 @every_kind
 def test_what_is_drawn_is_drawn_anew(engine, name, kind):
     """The Gumbel row or the Dirichlet-mixed prior, and the numbers of the walk."""
+    if name == "prior":
+        pytest.skip("it draws nothing but the move")
     drawn, walk = [], []
     for seed in (0, 1):
         plan = plan_of(engine, name, kind, seed)
@@ -179,7 +199,7 @@ def test_what_is_drawn_is_drawn_anew(engine, name, kind):
 
 
 @every_engine
-@every_planner
+@compiled_anew
 @pytest.mark.parametrize("kind", ["rules"])
 def test_several_leaves_of_one_tree_at_once(engine, name, kind):
     n = runs(name, 22)
@@ -191,17 +211,17 @@ def test_several_leaves_of_one_tree_at_once(engine, name, kind):
 
 
 @every_engine
-@every_planner
+@compiled_anew
 @pytest.mark.parametrize("kind", ["learned"])
 def test_the_depth_is_limited(engine, name, kind):
     plan = search(engine, name, kind, max_depth=2)(jax.random.key(0), tables(), timestep())
     check_plan(plan, LEGAL, runs(name, N))
     depths = check_tree(plan, LEGAL, runs(name, N), exact=False)
-    assert depths.max() == min(2, runs(name, N))
+    assert 1 < depths.max() <= 2 if name in TREELESS else depths.max() == min(2, runs(name, N))
 
 
 @every_engine
-@every_planner
+@compiled_anew
 @pytest.mark.parametrize(("actions", "n"), [(1, 5), (A, 1), (5000, 8), (3, 1000)])
 def test_the_smallest_and_the_largest(engine, name, actions, n):
     if actions == 1:

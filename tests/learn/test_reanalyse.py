@@ -56,9 +56,8 @@ def stored():
 def again(stored):
     @jax.jit
     def search(sample, key):
-        view = views.of_observations(5)
         return reanalyse.search_again(
-            key, Number(), oracle, 0.5, view, sample, rows=ROWS, steps=STEPS
+            key, Number(), oracle, 0.5, views.of_observations, sample, rows=ROWS, steps=STEPS
         )
 
     return search(stored[1], jax.random.key(1))
@@ -108,7 +107,7 @@ def test_a_target_network_gives_the_values_to_bootstrap_from(stored):
     old = stored[1]
     new = jax.jit(
         lambda sample, key: reanalyse.value_again(
-            key, Number(), 2.0, views.of_observations(5), sample, rows=7, start=2
+            key, Number(), 2.0, views.of_observations, sample, rows=7, start=2
         )
     )(old, jax.random.key(0))
     old, new = jax.device_get((old, new))
@@ -201,7 +200,8 @@ def test_frames_are_stacked_as_the_environment_did(start):
         seen = history.push(seen, shown[:, t], steps.action[:, t - 1], steps.last[:, t - 1])
         seen_at.append(np.asarray(planes(seen)))
     replay = Replay(lanes=lanes, length=moves, chunk=moves, window=4, context=frames)
-    steps = replace(steps, state=shown)
+    legal = rng.random((lanes, moves, 5)) < 0.5
+    steps = replace(steps, state=shown, legal=legal)
     store = jax.jit(replay.add)(replay.empty(steps), steps)
     lane = np.repeat(np.arange(lanes), moves - 4)
     time = np.tile(np.arange(moves - 4), lanes)
@@ -210,7 +210,7 @@ def test_frames_are_stacked_as_the_environment_did(start):
     @jax.jit
     def shown_again(sample):
         part = views.narrowed(sample, len(lane), start, start + 2)
-        return part.mask, views.of_frames(5)(part)
+        return part.mask, views.of_frames(part)
 
     mask, timestep = shown_again(sample)
     found = np.asarray(planes(timestep.observation)).reshape(len(lane), 2, 2, 2, -1)
@@ -219,6 +219,7 @@ def test_frames_are_stacked_as_the_environment_did(start):
         if mask[i, k]:
             wanted = seen_at[time[i] + start + k][lane[i]]
             np.testing.assert_array_equal(found[i, k], wanted)
+            now = legal[lane[i], time[i] + start + k]
+            np.testing.assert_array_equal(timestep.legal[2 * i + k], now)
             checked += 1
     assert checked > 15
-    assert timestep.legal.shape == (len(lane) * 2, 5)

@@ -53,6 +53,20 @@ def test_a_game_stands_for_plain_mcts(monkeypatch, capsys):
     assert out.out.count("It plays") == 1
 
 
+def test_an_opponent_with_a_clock_and_a_hint_in_colours(monkeypatch, capsys):
+    monkeypatch.setattr("halfmove.arena.timed.MOST", 64)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setattr("sys.stdin", io.StringIO("4\nhint\nquit\n"))
+    assert main(["play", "mcts@0.05s", "--game", "tic_tac_toe"]) == 0
+    out = capsys.readouterr().out
+    assert "against mcts@0.05s" in out
+    assert "It plays" in out
+    assert "\x1b[1;7;36mx" in out  # the person's own move, the last one
+    assert out.count("\x1b[1;2;7;32m.") == 1  # where the hint is
+
+
 def test_an_engine_that_fails_has_lost(monkeypatch, capsys, tmp_path):
     line = fakes.gtp(tmp_path / "log", "exit@genmove").strip()
     status, out = said(line, monkeypatch, capsys, "a1\n", "--game", "go size=3")

@@ -1,7 +1,7 @@
 """Small models the search tests share: bandits, tables, a hidden-state net, tic-tac-toe."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -108,21 +108,33 @@ def side_by_side(parts: list[Tables]) -> Tables:
 
 @dataclass(frozen=True)
 class KnownRules:
-    """A walk through `Tables`; timestep: (state [B], legal at the root [B, A])."""
+    """A walk through `Tables`; timestep: (state [B], legal at the root [B, A]).
+
+    Its policy head is the table of logits, of which a state reads its own row.
+    """
+
+    repeats: bool = True
 
     def root(
         self, params: Tables, key: Array, timestep: tuple[Array, Array]
     ) -> tuple[Array, Prediction]:
         state, legal = timestep
-        return state, Prediction(params.logits[state], params.value[state], legal)
+        state = jnp.asarray(state)
+        return state, Prediction(params.logits[state], params.value[state], legal, state)
 
     def step(
         self, params: Tables, key: Array, node: Array, action: Array
     ) -> tuple[Array, Edge, Prediction]:
         edge = Edge(params.reward[node, action], params.discount[node, action])
         state = params.following[node, action]
-        said = Prediction(params.logits[state], params.value[state], params.legal[state])
+        said = Prediction(params.logits[state], params.value[state], params.legal[state], state)
         return state, edge, said
+
+    def head_of(self, params: Tables) -> Any:
+        return {"params": params.logits, "stats": jnp.zeros(3)}
+
+    def policy(self, head: Any, features: Array) -> Array:
+        return head["params"][features]
 
 
 @dataclass(frozen=True)
@@ -134,6 +146,7 @@ class Learned:
     """
 
     width: int = 4
+    repeats: bool = True
 
     def root(
         self, params: Tables, key: Array, timestep: tuple[Array, Array]
@@ -142,7 +155,7 @@ class Learned:
         hidden = jnp.sin(state[:, None] * (1.0 + jnp.arange(self.width)))
         node = {"hidden": hidden, "scale": 1.0 + 0.1 * jnp.cos(state * 1.0)}
         said = self._predict(params, node)
-        return node, Prediction(said.logits, said.value, legal)
+        return node, replace(said, legal=legal)
 
     def step(
         self, params: Tables, key: Array, node: Any, action: Array
@@ -155,8 +168,15 @@ class Learned:
         return node, edge, self._predict(params, node)
 
     def _predict(self, params: Tables, node: Any) -> Prediction:
-        weights = jnp.asarray(params.logits)[: self.width]
-        return Prediction(node["hidden"] @ weights, jnp.sum(node["hidden"], -1) * node["scale"] / 4)
+        hidden = node["hidden"]
+        value = jnp.sum(hidden, -1) * node["scale"] / 4
+        return Prediction(self.policy(self.head_of(params), hidden), value, features=hidden)
+
+    def head_of(self, params: Tables) -> Any:
+        return {"params": jnp.asarray(params.logits)[: self.width]}
+
+    def policy(self, head: Any, features: Array) -> Array:
+        return features @ head["params"]
 
 
 LINES = np.array(

@@ -46,7 +46,13 @@ def test_the_counter_counts():
     assert count[0] >= 1
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name in ("mcs", "pgs_unfrozen") else [])
+        for name in names()
+    ],
+)
 def test_each_key_is_used_once_and_each_program_compiled_once(name):
     search, model = small(name), models.KnownRules()
     first, second = jax.random.split(jax.random.key(0))

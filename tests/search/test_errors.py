@@ -172,6 +172,17 @@ def test_an_option_of_another_planner():
         ("muzero", "max_depth", 0, "at least 1"),
         ("muzero", "dirichlet_fraction", 1.5, "between 0 and 1"),
         ("muzero", "dirichlet_alpha", 0.0, "above 0"),
+        ("mcs", "truncate", "late", "'new', 'fixed', 'growing', 'probability'"),
+        ("mcs", "horizon", 0, "at least 1"),
+        ("mcs", "threshold", 0.0, "above 0"),
+        ("mcs", "remember", -1, "at least 0"),
+        ("mcs", "leaves", 0, "at least 1"),
+        ("mcs", "max_depth", 0, "at least 1"),
+        ("mcs", "engine", "kernel", "'auto' or 'xla'"),
+        ("pgs", "learning_rate", -0.1, "at least 0"),
+        ("pgs", "learning_rate", float("nan"), "at least 0"),
+        ("pgs", "optimiser", "sdg", "sgd, adam"),
+        ("pgs_unfrozen", "optimiser", 3, "Optax"),
     ],
 )
 def test_bad_options(name, option, bad, accepted):
@@ -180,6 +191,11 @@ def test_bad_options(name, option, bad, accepted):
     assert accepted in str(error.value)
     given = [repr(bad), str(bad), *map(str, bad if isinstance(bad, tuple) else [])]
     assert any(text in str(error.value) for text in given)
+
+
+def test_there_is_no_tree_to_keep():
+    with pytest.raises(ValueError, match="tree must be False"):
+        planner("mcs", simulations=4, tree=True)
 
 
 def test_a_model_that_cannot_be_hashed():

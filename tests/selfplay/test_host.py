@@ -140,6 +140,8 @@ def test_masked_actions_are_not_played():
         steps, _ = chunks(HostPlay(env, Flat(2), planner("prior"), CHUNK), 6)
     assert (steps.action[steps.state[..., 0] == 0] == 1).all()
     assert (steps.action == 0).any()
+    np.testing.assert_array_equal(steps.legal[..., 0], steps.state[..., 0] > 0)
+    assert steps.legal[..., 1].all()
 
 
 class Film(Env):
@@ -206,8 +208,7 @@ def test_frames_are_stored_once_and_shown_again_as_they_were():
     lane = jnp.repeat(jnp.arange(LANES), 3 * CHUNK - 1)
     time = jnp.tile(jnp.arange(3 * CHUNK - 1), LANES)
     sample = jax.jit(replay.at)(store, lane, time)
-    view = of_frames(env.actions)
-    again = np.asarray(jax.jit(lambda s: planes(view(s).observation))(sample))
+    again = np.asarray(jax.jit(lambda s: planes(of_frames(s).observation))(sample))
     again = again.reshape(len(lane), 2, 2, 2, -1)
     for i, (b, t) in enumerate(zip(lane.tolist(), time.tolist(), strict=True)):
         np.testing.assert_array_equal(again[i, 0], shown[b, t])

@@ -26,6 +26,28 @@ def test_pictures_of_a_run(tmp_path: Path) -> None:
     assert picture[..., :3].std() > 0.02
 
 
+def test_the_rating_is_drawn_against_positions_updates_and_seconds() -> None:
+    lines: list[dict[str, float]] = [
+        {"step": 1, "run/positions": 64, "run/updates": 0},
+        {"step": 2, "run/positions": 128, "run/updates": 5, "rating/rating": 40.0},
+        {"step": 3, "run/positions": 192, "run/updates": 9},
+        {"step": 4, "run/positions": 256, "run/updates": 13, "rating/rating": 90.0},
+    ]
+    speed = [
+        {"step": s, "seconds/selfplay": 2.0, "seconds/updates": 0.5 * s, "seconds/rating": 99.0}
+        for s in (1, 2, 3, 4)
+    ]
+    curves = plots.collect([*lines, *speed])
+    rating = plots.grouped(curves)["rating"]
+    assert plots.against(curves, rating) == [
+        ("positions", {"rating": ([128, 256], [40.0, 90.0])}),
+        ("updates", {"rating": ([5, 13], [40.0, 90.0])}),
+        ("seconds", {"rating": ([5.5, 13.0], [40.0, 90.0])}),  # 2.5 + 3, and 3.5 + 4 more
+    ]
+    assert plots.against(plots.collect(lines[1:2]), {}) == []
+    assert plots.against({}, rating) == [("step", rating)]
+
+
 def test_groups_and_numbers() -> None:
     lines = [{"step": 1, "loss/a": 1.0, "loss/b": 2}, {"step": 2, "depth": 3, "name": "text"}]
     assert plots.grouped(plots.collect(lines)) == {

@@ -8,12 +8,14 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from halfmove import games as all_games
-from halfmove.arena import rating, tournament
+from halfmove.arena import tournament
 from halfmove.arena.openings import openings as drawn
-from halfmove.arena.players import game_of, player
+from halfmove.arena.person import present
+from halfmove.arena.players import PERSONS, game_of, player
 from halfmove.arena.sprt import SPRT
 from halfmove.core.game import Game
 from halfmove.games.records import Record, text_of
+from halfmove.selfplay import rating
 
 
 def main(
@@ -26,7 +28,7 @@ def main(
     gauntlet: bool = False,
     sprt: tuple[float, float] | None = None,
     anchors: dict[str, float] | None = None,
-    at_once: int = 64,
+    at_once: int | None = None,
     limit: int = 1000,
     seed: int = 0,
 ) -> int:
@@ -41,6 +43,9 @@ def main(
     for name in anchors or {}:
         if name not in names:
             raise ValueError(f"--anchor: {name!r} does not play; {', '.join(names)} do")
+    asking = not set(PERSONS).isdisjoint(names)
+    if asking:
+        present()
     rules = _rules(game, names)
     plan = _plan(rules, names, games, openings, gauntlet, seed, limit)
     test = SPRT(*sprt) if sprt else None
@@ -50,15 +55,20 @@ def main(
         f"{plan.game}: {len(plan.fixtures())} games, {len(plan.openings)} openings, in {where}"
     )
     seats = [player(name, rules) for name in names]
-    with _bar(console) as bar:
+    with _bar(console, hidden=asking) as bar:
         task = bar.add_task("", total=None)
 
         def heard(played: list[Record], total: int) -> None:
             bar.update(task, total=total, completed=len(played), description=_estimate(played))
 
         played = tournament.play(plan, rules, seats, where, at_once=at_once, test=test, heard=heard)
+    if not played:
+        print(f"No game was finished; the same command with --folder {where} begins again.")
+        return 0
     print(rating.table(tournament.rated(played, anchors or None)))
     _remarks(played, test)
+    if asking and (left := len(plan.fixtures()) - len(played)):
+        print(f"{left} games are left: the same command with --folder {where} goes on.")
     return 0
 
 
@@ -89,10 +99,10 @@ def _new_folder(rules: Game) -> str:
     return f"arena/{rules.name}-{stamp}"
 
 
-def _bar(console: Console) -> Progress:
+def _bar(console: Console, *, hidden: bool) -> Progress:
     return Progress(
         MofNCompleteColumn(), BarColumn(), TimeRemainingColumn(), TextColumn("{task.description}"),
-        console=console,
+        console=console, disable=hidden,
     )  # fmt: skip
 
 
@@ -106,7 +116,7 @@ def _estimate(played: list[Record]) -> str:
 
 
 def _remarks(played: list[Record], test: SPRT | None) -> None:
-    same = len(played) - len(tournament.distinct(played))
+    same = len(played) - len(rating.distinct(played))
     if same:
         print(f"{same} games went as another one did and were not counted.")
     odd = [record for record in played if record.reason]

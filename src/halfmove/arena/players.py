@@ -2,25 +2,31 @@
 
 runs/go9                     the newest network of a run, with the run's own planner
 runs/go9:muzero@64           another planner, and its simulations
+runs/go9:pgs@64 learning_rate=1e-3   options of the planner, which come before the run's own
 runs/go9/checkpoints/00000400@64      one of its checkpoints
 mcts@1000                    plain MCTS by random games
+mcts@0.5s, runs/go9:muzero@2s         seconds a move instead of simulations, see arena/timed.py
 random                       any legal move
+person, human                whoever sits at the terminal
 perfect                      never gives anything away; for games as small as tic-tac-toe
 gtp:gnugo --level 10         an outside engine, see arena/engines/line.py
 """
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from halfmove import games
 from halfmove.arena.engines import Line, is_engine
 from halfmove.arena.engines import read as read_engine
+from halfmove.arena.timed import TimedSearch
 from halfmove.core.game import Game
-from halfmove.core.types import Model, Planner
+from halfmove.core.types import Planner
 from halfmove.search.planners import PLANNERS
+from halfmove.selfplay.boards import Searcher
 from halfmove.selfplay.match import mcts
 from halfmove.train.command import read
 from halfmove.train.durable import RunError
@@ -28,18 +34,19 @@ from halfmove.train.folder import configuration
 from halfmove.train.trained import trained
 
 SIMULATIONS = 64  # where a line does not say
-_BUDGET = re.compile(r"(?P<who>.*?)(?::(?P<planner>[a-z_]+))?(?:@(?P<simulations>\d+))?")
+PERSONS = ("person", "human")
+_LINE = re.compile(
+    r"(?P<who>.*?)(?::(?P<planner>[a-z_]+))?(?:@(?P<budget>[\d.]+s?))?(?P<options>(\s+[a-z_]+=\S+)*)"
+)
 _CHECKPOINT = re.compile(r"(?P<run>.*)/checkpoints/0*(?P<number>\d+)/?")
 
 
 @dataclass(frozen=True, eq=False)
-class Searcher:
-    """A planner on a model: many games' moves are one call."""
+class Timed:
+    """A tree search on a model, for so many seconds a move."""
 
     name: str
-    planner: Planner
-    model: Model
-    variables: Any = None
+    search: TimedSearch
 
 
 @dataclass(frozen=True)
@@ -57,6 +64,13 @@ class Perfect:
 
 
 @dataclass(frozen=True)
+class Person:
+    """Whoever sits at the terminal; see arena/person.py."""
+
+    name: str = "person"
+
+
+@dataclass(frozen=True)
 class Outside:
     """An engine in a process of its own, one for every game under way."""
 
@@ -64,7 +78,7 @@ class Outside:
     line: Line
 
 
-Player = Searcher | Random | Perfect | Outside
+Player = Searcher | Timed | Random | Perfect | Person | Outside
 
 
 def player(text: str, game: Game) -> Player:
@@ -77,35 +91,68 @@ def player(text: str, game: Game) -> Player:
         return Outside(text, line)
     if text in ("random", "perfect"):
         return Random() if text == "random" else Perfect()
-    who, name, simulations = _parted(text)
+    if text in PERSONS:
+        return Person(text)
+    who, name, budget, options = _parted(text)
     if who == "mcts":
-        return Searcher(text, *mcts(game, simulations))
-    run, number = _checkpoint(who)
-    net = trained(run, number, game=game)
-    return Searcher(text, net.planner(simulations, name), net.model, net.variables)
+        if name or options:
+            raise ValueError(f"{text!r}: plain MCTS has nothing but its budget, such as mcts@100")
+        model, variables = mcts(game, 1)[1], None
+        planner_for = partial(_plain, game)
+    else:
+        run, number = _checkpoint(who)
+        net = trained(run, number, game=game)
+        model, variables = net.model, net.variables
+        planner_for = partial(net.planner, name=name, options=options)
+    if isinstance(budget, int):
+        return Searcher(text, planner_for(budget), model, variables)
+    try:
+        return Timed(text, TimedSearch(planner_for, model, variables, seconds=budget))
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{text!r}: {error}; give it simulations, such as @64") from None
+
+
+def _plain(game: Game, simulations: int) -> Planner:
+    return mcts(game, simulations)[0]
 
 
 def game_of(texts: Sequence[str]) -> Game:
     """The game of the first player that learned one, with the options it learned it with."""
     for text in texts:
         who = _parted(text)[0]
-        if not is_engine(text) and who not in ("random", "perfect", "mcts"):
+        if not is_engine(text) and who not in ("random", "perfect", "mcts", *PERSONS):
             return games.read(read(configuration(_checkpoint(who)[0])).game)
     raise ValueError('none of these players has a game of its own: give one, --game "go size=9"')
 
 
-def _parted(text: str) -> tuple[str, str | None, int]:
-    found = _BUDGET.fullmatch(text)
+def _parted(text: str) -> tuple[str, str | None, int | float, tuple[str, ...]]:
+    """Who, the planner, simulations (a whole number) or seconds, and the planner's options."""
+    found = _LINE.fullmatch(text)
     if not found or not found["who"]:
         raise ValueError(f"{text!r} is no player: a run's folder, mcts@100, random, gtp:PROGRAM, …")
     if found["planner"] and found["planner"] not in PLANNERS:
         raise ValueError(
             f"{text!r}: unknown planner {found['planner']!r}; there are {', '.join(PLANNERS)}"
         )
-    simulations = int(found["simulations"] or SIMULATIONS)
-    if not simulations:
-        raise ValueError(f"{text!r}: simulations must be at least 1")
-    return found["who"], found["planner"], simulations
+    budget = _budget(text, found["budget"] or str(SIMULATIONS))
+    return found["who"], found["planner"], budget, tuple(found["options"].split())
+
+
+def _budget(text: str, budget: str) -> int | float:
+    if budget.endswith("s"):
+        try:
+            seconds = float(budget[:-1])
+        except ValueError:
+            seconds = 0.0
+        if not 0 < seconds < math.inf:
+            raise ValueError(f"{text!r}: seconds must be above 0, such as @0.5s")
+        return seconds
+    if not (budget.isdigit() and int(budget)):
+        raise ValueError(
+            f"{text!r}: simulations must be a whole number of at least 1, such as @64; seconds "
+            "are written with an s, such as @0.5s"
+        )
+    return int(budget)
 
 
 def _checkpoint(who: str) -> tuple[str, int | None]:

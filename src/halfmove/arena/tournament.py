@@ -12,18 +12,24 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from halfmove.arena import rating
-from halfmove.arena.openings import Opening
-from halfmove.arena.players import Player
-from halfmove.arena.round import Engines, Fixture, play_round
+from halfmove.arena.person import Left
+from halfmove.arena.players import Outside, Person, Player
+from halfmove.arena.round import Engines, play_round
 from halfmove.arena.sprt import SPRT
 from halfmove.core.game import Game
 from halfmove.games import records
 from halfmove.games.records import Record
+from halfmove.selfplay import rating
+from halfmove.selfplay.boards import Fixture
+from halfmove.selfplay.openings import Opening
 from halfmove.train.durable import RunError, append_whole, write_whole
 
 GAMES = "games.jsonl"
 PLAN = "tournament.json"
+TOGETHER = 64  # games under way: our moves in them are one search
+# Of an engine, one for each core can think; the others wait meanwhile for our moves, so that
+# these are searched several at a time.
+EACH_CORE = 4
 
 
 @dataclass(frozen=True)
@@ -57,23 +63,26 @@ def play(
     players: Sequence[Player],
     folder: Path,
     *,
-    at_once: int = 64,
+    at_once: int | None = None,
     test: SPRT | None = None,
     heard: Callable[[list[Record], int], None] = lambda played, total: None,
 ) -> list[Record]:
     """Plays what is missing in the folder; gives all records, in the order of their numbers.
 
+    `at_once` games of two players are under way together: without it 64 and, where one of them
+    is an engine, which has a process for each, four for every core.
     `heard` is told after every round what has been played, of how many. `test`, for two players,
-    ends the tournament when the answer is known. RunError: the folder holds another tournament.
+    ends the tournament when the answer is known; a person who leaves ends it too, for now.
+    RunError: the folder holds another tournament.
     """
     _claim(folder, plan)
     done = {int(record.info["number"]): record for record in load(folder)}
     fixtures = plan.fixtures()
-    engines = Engines(os.cpu_count() or 1)
+    engines = Engines(_cores())
     try:
         with open(folder / GAMES, "ab", buffering=0) as file:
             heard(list(done.values()), len(fixtures))
-            for part in _parts(fixtures, at_once):
+            for part in _parts(fixtures, players, at_once):
                 if all(fixture.number in done for fixture in part):
                     continue
                 if test is not None and decided(test, list(done.values())).verdict:
@@ -81,9 +90,12 @@ def play(
                 # All of a round is searched together: one that was kept in part is played again
                 # as it was, and what is missing of it is kept.
                 seed = plan.seed * 1_000_003 + part[0].number
-                played = play_round(
-                    game, players, part, seed=seed, limit=plan.limit, engines=engines
-                )
+                try:
+                    played = play_round(
+                        game, players, part, seed=seed, limit=plan.limit, engines=engines
+                    )
+                except Left:
+                    break
                 new = [record for record in played if int(record.info["number"]) not in done]
                 append_whole(file, records.write_all(game, new, "json").encode())
                 os.fsync(file.fileno())
@@ -98,13 +110,28 @@ def play(
     return played
 
 
-def _parts(fixtures: list[Fixture], size: int) -> Iterator[list[Fixture]]:
-    """Games of the same two players, an even number of them."""
-    size = max(2, size // 2 * 2)
-    for _, same in itertools.groupby(fixtures, key=lambda each: frozenset(each.players)):
+def _parts(
+    fixtures: list[Fixture], players: Sequence[Player], most: int | None
+) -> Iterator[list[Fixture]]:
+    """Games of the same two players, an even number of them; a person plays one at a time."""
+    for pair, same in itertools.groupby(fixtures, key=lambda each: frozenset(each.players)):
         mine = list(same)
+        seats = [players[i] for i in pair]
+        if any(isinstance(who, Person) for who in seats):
+            size = 1
+        else:
+            engine = any(isinstance(who, Outside) for who in seats)
+            usual = EACH_CORE * _cores() if engine else TOGETHER
+            size = max(2, (most or usual) // 2 * 2)
         for at in range(0, len(mine), size):
             yield mine[at : at + size]
+
+
+def _cores() -> int:
+    """Those that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _claim(folder: Path, plan: Plan) -> None:
@@ -135,14 +162,9 @@ def load(folder: Path) -> list[Record]:
     return records.read(whole.decode()) if whole else []
 
 
-def distinct(played: Sequence[Record]) -> list[Record]:
-    """Without games that went as another of the same players did, from the same sides."""
-    return list({(record.players, record.moves): record for record in reversed(played)}.values())
-
-
 def rated(played: Sequence[Record], anchors: dict[str, float] | None = None) -> rating.Ratings:
     """The players' ratings by the games that tell something new."""
-    return rating.rate(rating.results_of(distinct(played)), anchors=anchors)
+    return rating.rate(rating.results_of(rating.distinct(played)), anchors=anchors)
 
 
 def decided(test: SPRT, played: Sequence[Record]) -> SPRT:

@@ -6,7 +6,7 @@ belong to the player to move; an `Edge` carries the sign between two nodes.
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar, dataclass_transform
+from typing import Any, Protocol, TypeVar, dataclass_transform, runtime_checkable
 
 import jax
 
@@ -90,6 +90,7 @@ class Plan:
     noise: RootNoise  # what was drawn for this search, [B, A] and [B]
     depth: Array | None = None  # [B] f32, moves from the root to what a simulation evaluated
     tree: Any = None  # search.tree.Tree, on request
+    memory: Any = ()  # [B, ...], of a `Remembering` planner, for the next move of these games
 
 
 @pytree
@@ -104,6 +105,7 @@ class Step:
     discount: Array  # [B, T] f32; 0 if the game ended by its rules, -1 if the turn passed
     last: Array  # [B, T] bool, whether no move of this game follows, for whatever reason
     weight: Array  # [B, T] f32, of the policy loss; 0: the move was not searched
+    legal: Array | None = None  # [B, T, A] bool, where the state is an observation
 
 
 class Model(Protocol, Hashable):
@@ -124,6 +126,21 @@ class Planner(Protocol):
     """A search: a position in, a plan out."""
 
     def __call__(self, key: Array, model: Model, params: Any, timestep: Any) -> Plan: ...
+
+
+@runtime_checkable
+class Remembering(Protocol):
+    """A planner that carries something from move to move of a game: a plan's `memory`."""
+
+    def begin(self, model: Model, params: Any, games: int) -> Any:
+        """The memory [B, ...] of so many new games."""
+        ...
+
+    def __call__(
+        self, key: Array, model: Model, params: Any, timestep: Any, memory: Any = None
+    ) -> Plan:
+        """`memory` is that of the plan of these games' last search; None: new games."""
+        ...
 
 
 class Player(Protocol):

@@ -18,7 +18,9 @@ import jax
 import numpy as np
 from matplotlib.figure import Figure
 
-from halfmove.selfplay.match import Contender, elo, match, mcts, moves_of
+from halfmove.selfplay.boards import Searcher
+from halfmove.selfplay.match import match, mcts, score
+from halfmove.selfplay.rating import distinct, rate, results_of
 from halfmove.train.command import read
 from halfmove.train.config import TrainConfig
 from halfmove.train.folder import configuration
@@ -68,14 +70,14 @@ def main(
 def measure(run: str, number: int, test: Test) -> Point:
     """One network's match: its score from 0 to 1, with the ends of the 95% interval."""
     net = trained(run, number)
-    one = Contender(moves_of(net.planner(test.simulations), net.model), net.variables)
-    other = Contender(moves_of(*mcts(net.game, test.mcts)))
+    one = Searcher("network", net.planner(test.simulations), net.model, net.variables)
+    other = Searcher("mcts", *mcts(net.game, test.mcts))
     # Every network meets its own openings, the same ones if it is measured again.
     key = jax.random.fold_in(jax.random.key(test.seed), zlib.crc32(f"{run} {number}".encode()))
-    result = match(key, net.game, one, other, games=test.games, opening=test.opening)
-    found = elo(result.score[result.fresh])
-    ends = {name: _share(getattr(found, name)) for name in ("low", "high")}
-    return {"positions": net.positions, "score": float(result.score.mean()), **ends}
+    played = match(key, net.game, one, other, games=test.games, opening=test.opening)
+    found = rate(results_of(distinct(played)), anchors={other.name: 0.0})
+    low, high = map(_share, found.interval(one.name))
+    return {"positions": net.positions, "score": score(played, one.name), "low": low, "high": high}
 
 
 def _share(difference: float) -> float:

@@ -26,41 +26,33 @@ def of_game(game: Game) -> View:
     return view
 
 
-def of_observations(actions: int) -> View:
-    """The states are observations of an environment, in which every action is legal."""
-
-    def view(sample: Sample) -> TimeStep:
-        return _shown(_merged(sample.window.state), sample.mask.size, actions)
-
-    return view
+def of_observations(sample: Sample) -> TimeStep:
+    """The states are observations of an environment."""
+    return _shown(_merged(sample.window.state), sample)
 
 
-def of_frames(actions: int) -> View:
+def of_frames(sample: Sample) -> TimeStep:
     """The states are single frames [H, W, C] u8; the observation is the last T of them.
 
     T is the replay's `context`: T - 1 frames before, and one more for the action that led to the
     oldest. The ring so keeps each frame once, not T times.
     """
-
-    def view(sample: Sample) -> TimeStep:
-        before = sample.context
-        if before is None:
-            raise ValueError("frames need a replay with context=T, as many as an observation has")
-        frames, led, valid = _frames(sample, before)
-        length, history = sample.mask.shape[1], before.mask.shape[1]
-        starts = range(1, history + 1)
-        stacked = [
-            jnp.stack([x[:, i : i + length] for i in starts], axis=2).reshape(-1, history)
-            for x in (led, valid)
-        ]
-        observation = History(
-            frames=tuple(_merged(frames[:, i : i + length]) for i in starts),
-            actions=jnp.where(stacked[1], stacked[0], 0),
-            valid=stacked[1],
-        )
-        return _shown(observation, sample.mask.size, actions)
-
-    return view
+    before = sample.context
+    if before is None:
+        raise ValueError("frames need a replay with context=T, as many as an observation has")
+    frames, led, valid = _frames(sample, before)
+    length, history = sample.mask.shape[1], before.mask.shape[1]
+    starts = range(1, history + 1)
+    stacked = [
+        jnp.stack([x[:, i : i + length] for i in starts], axis=2).reshape(-1, history)
+        for x in (led, valid)
+    ]
+    observation = History(
+        frames=tuple(_merged(frames[:, i : i + length]) for i in starts),
+        actions=jnp.where(stacked[1], stacked[0], 0),
+        valid=stacked[1],
+    )
+    return _shown(observation, sample)
 
 
 def narrowed(sample: Sample, rows: int, start: int, stop: int) -> Sample:
@@ -102,12 +94,13 @@ def _frames(sample: Sample, before: Context) -> tuple[Array, Array, Array]:
     return both(before.state, sample.window.state), led, valid
 
 
-def _shown(observation: Any, count: int, actions: int) -> TimeStep:
+def _shown(observation: Any, sample: Sample) -> TimeStep:
+    count = sample.mask.size
     never = jnp.zeros(count, bool)
     return TimeStep(
         state=observation,
         observation=observation,
-        legal=jnp.ones((count, actions), bool),
+        legal=_merged(sample.window.legal),
         to_play=jnp.zeros(count, jnp.int32),
         reward=jnp.zeros((count, 1)),
         terminated=never,

@@ -92,6 +92,11 @@ class Learned:
     def init(self, key: Array) -> Variables:
         return _init(self, key)
 
+    @property
+    def repeats(self) -> bool:
+        """Whether the same moves always lead to the same state: they do."""
+        return True
+
     def observe(self, state: Any) -> Any:
         """Of game states what `game.observe` says; an environment's are observations already."""
         return state if self.spec.game is None else jax.vmap(self.spec.game.observe)(state)

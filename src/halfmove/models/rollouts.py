@@ -33,6 +33,11 @@ class Rollouts:
             if value is not None and value < 1:
                 raise ValueError(f"{name} must be at least 1, got {value}")
 
+    @property
+    def repeats(self) -> bool:
+        """Whether the same moves always lead to the same state, if not to the same value."""
+        return not self.game.chance
+
     def root(self, params: Any, key: Array, timestep: TimeStep) -> tuple[State, Prediction]:
         ended = timestep.terminated | timestep.truncated
         return timestep.state, self._predict(key, timestep.state, timestep.legal, ended)

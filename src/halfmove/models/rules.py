@@ -45,6 +45,11 @@ class Rules:
     def init(self, key: Array) -> Variables:
         return _init(self, key)
 
+    @property
+    def repeats(self) -> bool:
+        """Whether the same moves always lead to the same state."""
+        return not self.game.chance
+
     def observe(self, state: Any) -> Array:
         return jax.vmap(self.game.observe)(state)
 

@@ -123,28 +123,11 @@ class GoCommands:
             raise ValueError(f"syntax error: {error}") from error
         with self._seat.unless_refused():
             try:
-                self._turn(player)
+                turn_to(self._seat, player)
                 self._seat.play(action)
             except ValueError as error:
                 raise ValueError("illegal move") from error
         return ""
-
-    def _turn(self, player: int) -> None:
-        """Makes it that player's turn.
-
-        Programs set up positions by many moves of one colour, and play on after two passes;
-        our rules know neither. Where the other player may pass nothing is forgotten; else what
-        was on the board before is.
-        """
-        seat, game = self._seat, self._game
-        if seat.to_play == player and not seat.over:
-            return
-        *past, last = seat.past
-        if not seat.over:
-            last = games.play(game, last, game.size**2)
-        if over(game, last):
-            last = game.parse_position(go_text.write_sgf(game.board(last), game.komi, player))
-        seat.past = [*past, last]
 
     def _think(
         self, player: int, every: float, only: Collection[int] | None = None
@@ -157,7 +140,7 @@ class GoCommands:
     def _genmove(self, arguments: Sequence[str]) -> str:
         player = colour(exactly(arguments, "a colour")[0])
         with self._seat.unless_refused():
-            self._turn(player)
+            turn_to(self._seat, player)
             *_, opinion = self._think(player, np.inf)
             self._seat.play(opinion.action)
         return self._name(opinion.action)
@@ -255,7 +238,7 @@ class GoCommands:
         """What the words ask for, and the moves to think of, once it is that player's turn."""
         seat, size = self._seat, self._game.size
         wish = analysis.wish(arguments, seat.to_play, partial(go_text.parse_vertex, size))
-        self._turn(wish.player)
+        turn_to(seat, wish.player)
         return wish, wish.only(seat.legal())
 
     def _stream(self, form: str, wish: analysis.Wish, thinking: Thinking) -> Iterator[str]:
@@ -288,6 +271,25 @@ class GoCommands:
             self._seat.past = turned
             self._seat.play(opinion.action)
         yield f"play {self._name(opinion.action)}"
+
+
+def turn_to(seat: Seat, player: int) -> None:
+    """Makes it that player's turn.
+
+    Programs set up positions by many moves of one colour, and play on after two passes; our
+    rules know neither. Where the other player may pass nothing is forgotten; else what was on
+    the board before is.
+    """
+    if seat.to_play == player and not seat.over:
+        return
+    game = seat.game
+    assert isinstance(game, Go)
+    *past, last = seat.past
+    if not seat.over:
+        last = games.play(game, last, game.size**2)
+    if over(game, last):
+        last = game.parse_position(go_text.write_sgf(game.board(last), game.komi, player))
+    seat.past = [*past, last]
 
 
 def _spread(size: int, stones: int) -> list[tuple[int, int]]:

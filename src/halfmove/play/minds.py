@@ -13,7 +13,7 @@ from halfmove import games
 from halfmove.arena.players import game_of
 from halfmove.core.game import Game
 from halfmove.core.types import Model
-from halfmove.search import TreeSearch
+from halfmove.search import RolloutSearch, TreeSearch
 from halfmove.selfplay.match import mcts
 from halfmove.train.trained import trained
 
@@ -27,7 +27,7 @@ class Mind:
     game: Game
     model: Model
     variables: Any
-    planner_for: Callable[[int], Any]  # simulations -> a tree search
+    planner_for: Callable[[int], Any]  # simulations -> a search
 
 
 # The player of a game, with these options; ValueError says why it cannot play that.
@@ -76,9 +76,11 @@ def named(player: str, game: str | None, *kinds: type[Game]) -> tuple[Source, Ga
     return source, chosen
 
 
-def tree_search(mind: Mind, simulations: int) -> TreeSearch:
+def search_of(mind: Mind, simulations: int) -> TreeSearch | RolloutSearch:
     """Its planner with that budget; ValueError if it cannot be stopped half-way."""
     search = mind.planner_for(simulations)
-    if not isinstance(search, TreeSearch):
-        raise ValueError(f"only a tree search can be stopped at any moment, got {search!r}")
+    if not isinstance(search, (TreeSearch, RolloutSearch)):
+        raise ValueError(
+            f"only a search of this package can be stopped at any moment, got {search!r}"
+        )
     return search

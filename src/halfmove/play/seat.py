@@ -1,5 +1,6 @@
 """A player at a board: the position with its past, who thinks about it, and for how long."""
 
+import operator
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ import numpy as np
 from halfmove import games
 from halfmove.core.game import Game, State, over
 from halfmove.play.clock import Clock, seconds
-from halfmove.play.minds import Source
+from halfmove.play.minds import Mind, Source
 from halfmove.play.opinion import Opinion
 from halfmove.play.thinking import MEMORY, Thinker, Thinking, opinions
 
@@ -38,6 +39,12 @@ class Seat:
         self._memory = MEMORY
         self._thinker = Thinker(source(game), seed=seed)
         self.past = [self.fresh()]
+        self._last: tuple[list[State], Thinking] | None = None  # what was searched, and the search
+
+    @property
+    def mind(self) -> Mind:
+        """Who thinks."""
+        return self._thinker.mind
 
     @property
     def state(self) -> State:
@@ -63,7 +70,7 @@ class Seat:
         if game != self.game:
             mind = self._source(game)
             self._thinker = Thinker(mind, seed=self._seed, memory=self._memory)
-            self.game = game
+            self.game, self._last = game, None
 
     def remember(self, memory: int) -> None:
         """A tree may take so many bytes from now on."""
@@ -110,7 +117,15 @@ class Seat:
 
     def begin(self, *, budget: int | None = None, only: Collection[int] | None = None) -> Thinking:
         """A search of this position; without a budget as large as there is room."""
-        return self._thinker.begin(self.state, budget=budget, only=only)
+        before = None
+        if self._last is not None:
+            past, thinking = self._last
+            same = len(past) <= len(self.past) and all(map(operator.is_, past, self.past))
+            before = thinking if same else None
+        thinking = self._thinker.begin(self.state, budget=budget, only=only, before=before)
+        # A tree has nothing for the next move, and is not kept.
+        self._last = (self.past, thinking) if jax.tree.leaves(thinking.memory) else None
+        return thinking
 
     def time_for(self, clock: Clock | None, moves: int) -> float | None:
         """Seconds for this move, if about `moves` more will follow; None: no matter how long."""

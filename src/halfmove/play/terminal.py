@@ -9,12 +9,16 @@ from pathlib import Path
 
 import jax
 import numpy as np
+from rich.console import Console
 
 from halfmove import games
+from halfmove.arena.board import show
 from halfmove.arena.engines import RESIGN, Engine, EngineFault
-from halfmove.arena.players import Outside, Player, Searcher, game_of, player
-from halfmove.core.game import Game, State, over, timestep
+from halfmove.arena.players import Outside, Player, Timed, game_of, player
+from halfmove.core.game import Game, State, over
+from halfmove.games.follow import at
 from halfmove.games.records import text_of
+from halfmove.selfplay.boards import Board, Fixture, Searcher, searched
 
 HELP = "a move, `undo`, `hint`, or `quit`"
 SHOWN = 3  # moves of a hint
@@ -62,6 +66,8 @@ def _choosing(who: Player, game: Game) -> Iterator[Choose]:
             yield functools.partial(_asked, engine, game)
     elif isinstance(who, Searcher):
         yield functools.partial(_searched, who, game)
+    elif isinstance(who, Timed):
+        yield functools.partial(_timed, who, game)
     else:
         raise ValueError(f"{who.name} is no opponent for a person: choose mcts@100 or a run")
 
@@ -72,17 +78,19 @@ def _asked(engine: Engine, game: Game, state: State, moves: list[int]) -> Though
 
 
 def _searched(who: Searcher, game: Game, state: State, moves: list[int]) -> Thought:
-    action, value, top, visits = jax.device_get(_search(game, who, who.variables, state))
-    pairs = zip(top.tolist(), visits.tolist(), strict=True)
-    return Thought(int(action), float(value), tuple((a, n) for a, n in pairs if n))
+    spot = at(game, state)
+    board = Board(Fixture(0, (0, 1), ()), spot.state, spot.player, spot.legal, moves)
+    (choice,) = searched(game, who, [board], jax.random.key(0))
+    visits = tuple(choice.note.visits.items())[:SHOWN]
+    return Thought(choice.action, choice.note.value, visits)
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1))
-def _search(game: Game, who: Searcher, variables: object, state: State) -> tuple[jax.Array, ...]:
-    one = jax.tree.map(lambda x: x[None], timestep(game, state))
-    plan = who.planner(jax.random.key(0), who.model, variables, one)
-    visits, top = jax.lax.top_k(plan.stats.visits[0], min(SHOWN, game.actions))
-    return plan.action[0], plan.value[0], top, visits
+def _timed(who: Timed, game: Game, state: State, moves: list[int]) -> Thought:
+    one = jax.tree.map(lambda x: np.asarray(x)[None], jax.device_get(state))
+    found = who.search(jax.random.key(len(moves)), game, one)
+    top = np.argsort(-found.visits[0], kind="stable")[:SHOWN]
+    visits = tuple((int(a), int(found.visits[0, a])) for a in top if found.visits[0, a])
+    return Thought(int(found.action[0]), float(found.value[0]), visits)
 
 
 def _play(game: Game, choose: Choose, person: int) -> int:
@@ -90,7 +98,7 @@ def _play(game: Game, choose: Choose, person: int) -> int:
     moves: list[int] = []
     while True:
         state = past[-1]
-        print("\n" + game.show(state) + "\n")
+        _show(game, past)
         if over(game, state):
             gained = np.asarray(game.reward(state))[person]
             print("You won." if gained > 0 else "You lost." if gained < 0 else "A draw.")
@@ -135,7 +143,7 @@ def _moved(game: Game, choose: Choose, past: list[State], moves: list[int]) -> b
                 return True
             print("There is nothing to take back.")
         elif word == "hint":
-            _hint(game, state, choose(state, moves))
+            _hint(game, past, choose(state, moves))
         else:
             try:
                 _move(game, past, moves, word)
@@ -145,10 +153,21 @@ def _moved(game: Game, choose: Choose, past: list[State], moves: list[int]) -> b
             return True
 
 
-def _hint(game: Game, state: State, thought: Thought) -> None:
+def _show(game: Game, past: list[State], hints: tuple[int, ...] = ()) -> None:
+    before = game.show(past[-2]) if len(past) > 1 else ""
+    after = [game.show(games.play(game, past[-1], action)) for action in hints]
+    print()
+    show(Console(), game.show(past[-1]), before, after)
+    print()
+
+
+def _hint(game: Game, past: list[State], thought: Thought) -> None:
+    state = past[-1]
     if thought.action == RESIGN:
         print("It would resign.")
         return
+    if Console().is_terminal:
+        _show(game, past, (thought.action,))
     value = "" if thought.value is None else f" ({thought.value:+.2f} for you)"
     looked = ", ".join(f"{game.move_name(state, a)} {n}" for a, n in thought.visits)
     print(

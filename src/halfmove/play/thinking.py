@@ -13,15 +13,18 @@ import secrets
 import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from halfmove.arena.timed import room
 from halfmove.core.game import Game, State, timestep
 from halfmove.core.types import Array, TimeStep
-from halfmove.play.minds import Mind, tree_search
+from halfmove.play.minds import Mind, search_of
 from halfmove.play.opinion import Opinion, opinion_of
+from halfmove.search import RolloutSearch
 from halfmove.search.anytime import Anytime
 
 SLICE = 0.05  # seconds between two moments at which a search can be stopped
@@ -44,24 +47,38 @@ class Thinker:
 
     @functools.cached_property
     def most(self) -> int:
-        """The simulations that one search may have: a power of two, by the memory of its tree."""
-        start = jax.eval_shape(self.mind.game.init, jax.random.key(0))
-        state = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(start))
-        # Five numbers an action (search/tree.py) and the model's node, taken as large as a state.
-        node = 20 * self.mind.game.actions + state
-        room = max(LEAST, self._memory // node)
-        return min(MOST, int(2 ** int(np.log2(room))))
+        """The simulations that one search may have: a power of two, by the memory it takes."""
+        most = room(self.mind.game, self._memory, least=LEAST, most=MOST)
+        search = search_of(self.mind, LEAST)
+        if isinstance(search, RolloutSearch) and search.adapt is not None:
+            # The features of every state are kept.
+            state = self.mind.game.init(jax.random.key(0))
+            _, said = jax.eval_shape(
+                self.mind.model.root, self.mind.variables, jax.random.key(0),
+                _seen(self.mind.game, state, self._mask(None)),
+            )  # fmt: skip
+            size = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(said.features))
+            most = min(most, max(LEAST, 1 << ((self._memory // size).bit_length() - 1)))
+        return most
 
     def begin(
-        self, state: State, *, budget: int | None = None, only: Collection[int] | None = None
+        self,
+        state: State,
+        *,
+        budget: int | None = None,
+        only: Collection[int] | None = None,
+        before: "Thinking | None" = None,
     ) -> "Thinking":
-        """A search of `state`, which must not be over. `only`: the moves to choose from."""
+        """A search of `state`, which must not be over. `only`: the moves to choose from.
+
+        `before` is the last search of the same game, for a planner that carries something along.
+        """
         slices = self._slices(self.most if budget is None else budget)
         budget = slices.capacity if budget is None else min(budget, slices.capacity)
         seen = _seen(self.mind.game, state, self._mask(only))
         self._searches += 1
         key = jax.random.fold_in(self._key, self._searches)
-        return Thinking(self, slices, seen, key, budget)
+        return Thinking(self, slices, seen, key, budget, before.memory if before else None)
 
     def warm(self, state: State, *, budget: int | None = None) -> None:
         """Compiles what a search of that budget needs, and finds out how fast it is."""
@@ -85,7 +102,7 @@ class Thinker:
         if fitting:
             return min(fitting, key=lambda made: made.capacity)
         capacity = int(2 ** np.ceil(np.log2(wanted)))
-        made = Anytime(tree_search(self.mind, capacity), self.mind.model, capacity)
+        made = Anytime(search_of(self.mind, capacity), self.mind.model, capacity)
         self._made.append(made)
         return made
 
@@ -100,17 +117,28 @@ class Thinking:
     """One search under way."""
 
     def __init__(
-        self, thinker: Thinker, slices: Anytime, seen: TimeStep, key: Array, budget: int
+        self,
+        thinker: Thinker,
+        slices: Anytime,
+        seen: TimeStep,
+        key: Array,
+        budget: int,
+        memory: Any = None,
     ) -> None:
         self._thinker, self._slices = thinker, slices
         self._variables = thinker.mind.variables
-        self._going = slices.begin(key, self._variables, seen, budget=budget)
+        self._going = slices.begin(key, self._variables, seen, budget=budget, memory=memory)
         self._turns, self._turn = slices.turns(budget), 0
 
     @property
     def done(self) -> bool:
         """Whether its budget is spent."""
         return self._turn >= self._turns
+
+    @property
+    def memory(self) -> Any:
+        """What the search of the game's next position takes up."""
+        return self._slices.memory(self._going)
 
     @property
     def pace(self) -> float:

@@ -7,9 +7,11 @@
 
 A slice may have any length and a budget any size up to the capacity; nothing compiles again.
 Run to the end of its budget it gives exactly what the planner of that budget gives.
+A turn is a model call of a tree search, and a batch of simulations without a tree.
 """
 
 import functools
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,15 +20,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from halfmove.core.types import Array, Model, Plan, pytree
-from halfmove.search import engine
+from halfmove.search import engine, rollout, sequences
 from halfmove.search.halving import Halving, batches, table
+from halfmove.search.rollout import RolloutSearch
 from halfmove.search.search import TreeSearch, decided, rooted, step_of
 from halfmove.search.tree import Noise, changed
 
 
 @pytree
 class Going:
-    """A search under way."""
+    """A tree search under way."""
 
     carry: Any  # the engine's, between two turns
     noise: Noise
@@ -36,7 +39,11 @@ class Going:
 
 @pytree
 class Look:
-    """What a search has found so far; node 0 is the root, node i > 0 hangs below an earlier one."""
+    """What a search has found so far; node 0 is the root, node i > 0 hangs below an earlier one.
+
+    Without a tree the nodes are the action sequences seen, visited as often as there are
+    different ones below them; where they do not lead to the same state again, the root's alone.
+    """
 
     plan: Plan
     count: Array  # [B, N] i32, visits of the node, which are those of the edge to it; 0: none
@@ -49,29 +56,40 @@ class Look:
 
 @dataclass(frozen=True)
 class Anytime:
-    """`search` in slices, on trees with room for `capacity` simulations."""
+    """`search` in slices, with room for `capacity` simulations."""
 
-    search: TreeSearch
+    search: TreeSearch | RolloutSearch
     model: Model
     capacity: int
 
     def __post_init__(self) -> None:
         if self.capacity < 1:
             raise ValueError(f"capacity must be at least 1 simulation, got {self.capacity}")
-        if not isinstance(self.search, TreeSearch):
-            raise TypeError(f"only a tree search runs in slices, got {self.search!r}")
+        if not isinstance(self.search, (TreeSearch, RolloutSearch)):
+            raise TypeError(f"only a search of this package runs in slices, got {self.search!r}")
         schedule = self.search.rule.schedule
         if schedule is not None and not isinstance(schedule, Halving):
             raise TypeError(f"only the schedule of halving fits other budgets, got {schedule!r}")
 
     def turns(self, budget: int) -> int:
-        """Model calls that a budget of simulations takes at most."""
+        """Turns that a budget of simulations takes at most."""
+        if isinstance(self._static, RolloutSearch):
+            return math.ceil(budget / self._static.at_once)
         return int(np.count_nonzero(self._rounds(budget).max(axis=0)))
 
-    def begin(self, key: Array, params: Any, timestep: Any, *, budget: int) -> Going:
-        """The search before its first turn."""
+    def begin(
+        self, key: Array, params: Any, timestep: Any, *, budget: int, memory: Any = None
+    ) -> Any:
+        """The search before its first turn; `memory` of the last plan of these games."""
         if not 0 <= budget <= self.capacity:
             raise ValueError(f"budget must be 0 to {self.capacity} simulations, got {budget}")
+        if isinstance(self._static, RolloutSearch):
+            if memory is None:  # of the same shapes, so that nothing compiles for the second move
+                games = jax.tree.leaves(timestep)[0].shape[0]
+                memory = self._static.begin(self.model, params, games)
+            return _begin_treeless(
+                self._static, self.model, key, params, timestep, memory, np.int32(budget)
+            )
         return _begin(
             self._static,
             self.model,
@@ -82,18 +100,28 @@ class Anytime:
             self._rounds(budget),
         )
 
-    def go_on(self, params: Any, going: Going, start: int, stop: int) -> Going:
+    def go_on(self, params: Any, going: Any, start: int, stop: int) -> Any:
         """The same search after turns `start` to `stop - 1`; the one given is used up."""
         bounds = np.asarray([start, stop], np.int32)
+        if isinstance(self._static, RolloutSearch):
+            keys = (going.loop_key, going.act_key)
+            rest = replace(going, loop_key=None, act_key=None)
+            return _go_on_treeless(self._static, self.model, params, rest, keys, bounds)
         carry, rest = going.carry, replace(going, carry=None)
         return _go_on(self._static, self.model, params, carry, rest, bounds)
 
-    def look(self, going: Going) -> Look:
+    def memory(self, going: Any) -> Any:
+        """What the next move of these games takes up; None: the search carries nothing along."""
+        return going.memory if isinstance(self._static, RolloutSearch) else None
+
+    def look(self, going: Any) -> Look:
         """What it would decide now."""
+        if isinstance(self._static, RolloutSearch):
+            return _look_treeless(self._static, self.model, going)
         return _look(self._static, self.model, going)
 
     @functools.cached_property
-    def _static(self) -> TreeSearch:
+    def _static(self) -> TreeSearch | RolloutSearch:
         """All that the programs are compiled for: no budget."""
         rule = replace(self.search.rule, schedule=None)
         return replace(self.search, rule=rule, simulations=self.capacity)
@@ -175,3 +203,52 @@ def _turns(search: TreeSearch, step: engine.Step, noise: Noise, rounds: Array) -
         simulations=search.simulations, leaves=search.leaves,
         max_depth=search.max_depth, kind=search.engine,
     )  # fmt: skip
+
+
+# -- without a tree ----------------------------------------------------------
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def _begin_treeless(
+    search: RolloutSearch, model: Model, key: Array, params: Any, timestep: Any, memory: Any,
+    budget: Array,
+) -> rollout.Going:  # fmt: skip
+    return rollout.begun(search, model, key, params, timestep, memory, budget)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1), donate_argnums=3)
+def _go_on_treeless(
+    search: RolloutSearch, model: Model, params: Any, going: rollout.Going, keys: Any, bounds: Array
+) -> rollout.Going:
+    going = replace(going, loop_key=keys[0], act_key=keys[1])
+
+    def body(turn: Array, going: rollout.Going) -> rollout.Going:
+        return rollout.batch(search, model, params, going, turn)
+
+    return jax.lax.fori_loop(bounds[0], bounds[1], body, going)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def _look_treeless(search: RolloutSearch, model: Model, going: rollout.Going) -> Look:
+    # However often it is asked, the same simulations give the same move.
+    again = replace(going, act_key=jax.random.clone(going.act_key))
+    plan = rollout.decided(search, again)
+    visits = plan.stats.visits
+    games, actions = visits.shape
+    total = 1 + jnp.sum(visits, axis=-1, keepdims=True)
+    legal = jnp.sum(going.store.logits > -jnp.inf, axis=-1)
+    if search.cached(model):
+        seen, store = going.seen, going.store
+        count = sequences.below(seen).at[:, :1].set(total)
+        return Look(plan, count, seen.parent, seen.action, store.reward, store.discount, legal)
+    children = jnp.arange(actions + 1) - 1
+    row = jnp.broadcast_to(children, (games, actions + 1))
+    return Look(
+        plan=plan,
+        count=jnp.concatenate([total, visits], axis=1),
+        parent=jnp.where(row < 0, -1, 0),
+        action=row,
+        reward=jnp.zeros(row.shape),
+        discount=jnp.ones(row.shape),
+        legal=jnp.where(row < 0, legal[:, :1], 0),
+    )

@@ -6,6 +6,8 @@
 Options shared by all: `max_depth` (no limit by default), `leaves` (how many
 leaves of one tree are evaluated in one model call, with virtual losses; 1 is
 exact), `tree` (keep the tree in the plan), `engine` ("auto", "xla", "kernel").
+Without a tree (`mcs`, `pgs`, `pgs_unfrozen`) `max_depth` is 64 and `leaves` 32 by
+default, and there is nothing to choose in the last two.
 """
 
 import difflib
@@ -16,6 +18,8 @@ from typing import Any
 
 from halfmove.search import act as acting
 from halfmove.search import halving, improve, noise, scaling, select
+from halfmove.search.adapt import Adapt
+from halfmove.search.rollout import RolloutSearch
 from halfmove.search.rule import Improve, Noise, Rule, Select
 from halfmove.search.scaling import Normalise
 from halfmove.search.search import TreeSearch, whole
@@ -172,14 +176,80 @@ def prior(*, temperature: float = 1.0, simulations: int = 0, **shared: Any) -> T
     )
 
 
-PLANNERS: dict[str, Callable[..., TreeSearch]] = {
+def mcs(
+    simulations: int,
+    *,
+    c_puct: float = 5.0,
+    normalise: Normalise = None,
+    dirichlet_fraction: float = 0.25,
+    dirichlet_alpha: float = 0.12,
+    temperature: float = 1.0,
+    adapt: Adapt | None = None,
+    **shared: Any,
+) -> RolloutSearch:
+    """Monte Carlo Search: pUCT at the root, then moves sampled from the prior; no tree.
+
+    `truncate`, `horizon`, `threshold`, `distinct` and `remember` say how long a simulation is
+    and what is kept of it (`RolloutSearch`). pUCT sees Q as it is, as for results from -1 to 1;
+    give `normalise="tree"` where rewards are large. Policy Gradient Search paper, section 2.4.
+    """
+    return RolloutSearch(
+        Rule(
+            noise=_dirichlet(dirichlet_fraction, dirichlet_alpha),
+            select_root=_puct(normalise, select.constant(c_puct)),
+            select=select.sample(improve.prior()),
+            improve=improve.visit_share(),
+            act=acting.by_visits(temperature=temperature),
+        ),
+        simulations=simulations,
+        adapt=adapt,
+        **shared,
+    )
+
+
+def pgs(
+    simulations: int,
+    *,
+    learning_rate: float = 1e-4,
+    optimiser: Any = "sgd",
+    baseline: bool = False,
+    everything: bool = False,
+    **options: Any,
+) -> RolloutSearch:
+    """Monte Carlo Search whose policy head learns by REINFORCE, along a whole game.
+
+    After every batch of simulations each game's own copy of the head takes a step of the
+    `optimiser` (a name of Optax, or any of its transformations) with the `learning_rate`. The
+    trunk, its batch norm and the values stay as they are. Networks of 9×9 Hex wanted rates of
+    1e-4 and 5e-4, 13×13 2e-5. `baseline` takes the network's value of a state from what came of
+    a move there. Other options as `mcs`. Policy Gradient Search paper, section 3.
+    """
+    adapt = Adapt(learning_rate, optimiser, baseline, everything)
+    return mcs(simulations, adapt=adapt, **options)
+
+
+def pgs_unfrozen(simulations: int, *, learning_rate: float = 5e-6, **options: Any) -> RolloutSearch:
+    """Policy Gradient Search that adapts all the policy is computed with, not its head alone.
+
+    Batch norm and the values stay the network's. Many times slower, and weaker in the paper.
+    Options as `pgs`. Policy Gradient Search paper, section 4.3.
+    """
+    return pgs(simulations, learning_rate=learning_rate, everything=True, **options)
+
+
+Search = TreeSearch | RolloutSearch
+
+PLANNERS: dict[str, Callable[..., Search]] = {
     recipe.__name__: recipe
     for recipe in (
         alphazero, muzero, gumbel, full_gumbel, gumbel_stochastic, gumbel_replacement,
-        trpo, mpo, prior,
+        trpo, mpo, prior, mcs, pgs, pgs_unfrozen,
     )
 }  # fmt: skip
+TREELESS = ("mcs", "pgs", "pgs_unfrozen")
+LENGTHS = ("truncate", "horizon", "threshold", "distinct", "remember")  # options of these
 
+INNER = ("policy", "adapt", "everything")  # what one recipe tells another
 SHARED = ("max_depth", "leaves", "tree", "engine")  # options of every planner
 
 
@@ -188,7 +258,7 @@ def names() -> list[str]:
     return sorted(PLANNERS)
 
 
-def planner(name: str, **options: Any) -> TreeSearch:
+def planner(name: str, **options: Any) -> Search:
     """The planner of that name: `planner("full_gumbel", simulations=32)`.
 
     Asked twice for the same, it gives the same, so that nothing compiles again.
@@ -209,7 +279,7 @@ def planner(name: str, **options: Any) -> TreeSearch:
 
 
 @functools.lru_cache(maxsize=256)
-def _made(name: str, options: tuple[tuple[str, type, Any], ...]) -> TreeSearch:
+def _made(name: str, options: tuple[tuple[str, type, Any], ...]) -> Search:
     return PLANNERS[name](**{key: value for key, _, value in options})
 
 
@@ -222,18 +292,18 @@ def options_of(name: str) -> dict[str, Any]:
         raise ValueError(
             f"unknown planner {name!r}{_near(name, names())}; known: {', '.join(names())}"
         )
-    further: dict[str, Callable[..., Any]] = {
-        "alphazero": muzero, "trpo": _regularised, "mpo": _regularised
+    further: dict[str, tuple[Callable[..., Any], ...]] = {
+        "alphazero": (muzero,), "trpo": (_regularised,), "mpo": (_regularised,),
+        "pgs": (mcs,), "pgs_unfrozen": (pgs, mcs),
     }  # fmt: skip
     found: dict[str, Any] = {}
-    for f in [PLANNERS[name], *([further[name]] if name in further else [])]:
+    for f in (PLANNERS[name], *further.get(name, ())):
         for option, parameter in inspect.signature(f).parameters.items():
-            if parameter.kind is not inspect.Parameter.VAR_KEYWORD and option != "policy":
+            if parameter.kind is not inspect.Parameter.VAR_KEYWORD and option not in INNER:
                 needed = parameter.default is inspect.Parameter.empty
                 found.setdefault(option, ... if needed else parameter.default)
-    for option in SHARED:
-        found[option] = getattr(TreeSearch, option)
-    return found
+    kind, own = (RolloutSearch, LENGTHS) if name in TREELESS else (TreeSearch, ())
+    return found | {option: getattr(kind, option) for option in (*own, *SHARED)}
 
 
 def _near(word: str, known: list[str]) -> str:

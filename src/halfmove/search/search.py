@@ -8,7 +8,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from halfmove.core.types import Array, Model, Plan, Prediction, pytree
+from halfmove.core.types import (
+    Array,
+    Edge,
+    Model,
+    NodeStats,
+    Plan,
+    Prediction,
+    RootNoise,
+    pytree,
+)
 from halfmove.search import engine
 from halfmove.search.rule import Rule
 from halfmove.search.tree import Leaf, Noise, Tree, root_noise, stats_of
@@ -43,16 +52,10 @@ class TreeSearch:
 
     def __call__(self, key: Array, model: Model, params: Any, timestep: Any) -> Plan:
         """Searches every game of the batch in `timestep`."""
-        try:
-            hash(model)
-        except TypeError:
-            raise TypeError(
-                "model must be hashable (compared by identity is enough), "
-                f"got {type(model).__name__}"
-            ) from None
+        hashed(model)
         plan = _plan(self, model, key, params, timestep)
         if not isinstance(plan.action, jax.core.Tracer):
-            _complain(plan)
+            complain(plan)
         return plan
 
 
@@ -105,34 +108,43 @@ def step_of(model: Model, params: Any, actions: int) -> engine.Step:
 
     def step(key: Array, node: Any, action: Array) -> tuple[Any, Leaf]:
         node, edge, prediction = model.step(params, key, node, action)
-        batch = action.shape[0]
-        for name, x in (("reward", edge.reward), ("discount", edge.discount)):
-            if x.shape != (batch,):
-                raise ValueError(f"edge.{name} must have shape ({batch},), got {x.shape}")
-        below = checked_logits(prediction, (batch, actions))
-        value, reward, discount = (
-            x.astype(jnp.float32) for x in (prediction.value, edge.reward, edge.discount)
-        )
-        return node, jax.lax.stop_gradient(Leaf(below, value, reward, discount))
+        return node, leaf_of(edge, prediction, (action.shape[0], actions))
 
     return step
+
+
+def leaf_of(edge: Edge, prediction: Prediction, shape: tuple[int, int]) -> Leaf:
+    """What a model said after a move, checked; `shape` (N, A)."""
+    for name, x in (("reward", edge.reward), ("discount", edge.discount)):
+        if x.shape != shape[:1]:
+            raise ValueError(f"edge.{name} must have shape {shape[:1]}, got {x.shape}")
+    below = checked_logits(prediction, shape)
+    value, reward, discount = (
+        x.astype(jnp.float32) for x in (prediction.value, edge.reward, edge.discount)
+    )
+    return jax.lax.stop_gradient(Leaf(below, value, reward, discount))
 
 
 def decided(rule: Rule, key: Array, tree: Tree, noise: Noise, *, keep: bool = False) -> Plan:
     """What the rule makes of a tree; `keep` leaves the tree in the plan."""
     stats = stats_of(tree, jnp.zeros(tree.count.shape[0], jnp.int32), noise.seed)
-    seen = root_noise(noise, stats.count)
-    policy = jax.vmap(rule.improve)(stats, seen)
-    action = rule.act(key, stats, seen)
+    # A simulation counts once in every node on its way.
+    depth = jnp.sum(tree.count[:, 1:], axis=1) / jnp.maximum(tree.count[:, 0] - 1, 1)
+    plan = plan_of(rule, key, stats, root_noise(noise, stats.count), depth)
+    return replace(plan, tree=tree) if keep else plan
+
+
+def plan_of(rule: Rule, key: Array, stats: NodeStats, noise: RootNoise, depth: Array) -> Plan:
+    """What the rule makes of the roots' statistics."""
+    policy = jax.vmap(rule.improve)(stats, noise)
+    action = rule.act(key, stats, noise)
     return Plan(
         action=jnp.where(jnp.any(stats.legal, axis=-1), action, 0).astype(jnp.int32),
         policy=jnp.where(stats.legal, policy, 0.0),
         value=stats.value,
         stats=stats,
-        noise=seen,
-        # A simulation counts once in every node on its way.
-        depth=jnp.sum(tree.count[:, 1:], axis=1) / jnp.maximum(tree.count[:, 0] - 1, 1),
-        tree=tree if keep else None,
+        noise=noise,
+        depth=depth,
     )
 
 
@@ -158,7 +170,7 @@ def checked_logits(prediction: Prediction, shape: tuple[int, int] | None = None)
     return jnp.where(prediction.legal.astype(bool), logits, -jnp.inf)
 
 
-def _complain(plan: Plan) -> None:
+def complain(plan: Plan) -> None:
     """Raises if a concrete plan was made from numbers no search can use."""
     logits, raw = np.asarray(plan.stats.logits), np.asarray(plan.stats.raw_value)
     for name, bad in (
@@ -174,6 +186,16 @@ def _complain(plan: Plan) -> None:
         raise ValueError(
             "prediction.legal: no game of the batch has a legal action; expected at least one"
         )
+
+
+def hashed(model: Model) -> None:
+    """Raises unless the model can be told from others."""
+    try:
+        hash(model)
+    except TypeError:
+        raise TypeError(
+            f"model must be hashable (compared by identity is enough), got {type(model).__name__}"
+        ) from None
 
 
 def whole(name: str, value: Any, least: int) -> None:

@@ -17,7 +17,8 @@ import numpy as np
 from halfmove.core.types import Array, Model, Planner, Step, TimeStep, pytree
 from halfmove.envs.env import Env, over
 from halfmove.envs.history import History
-from halfmove.selfplay.play import NEVER, Report, draw, opinion
+from halfmove.search.memory import new_memory, plan_with
+from halfmove.selfplay.play import NEVER, Report, draw, opinion, where
 
 HostLanes = tuple[()]
 
@@ -37,6 +38,7 @@ class Choice:
     policy: Array  # [B, A] f32, improved
     value: Array  # [B] f32, the search's
     opinion: dict[str, Array]  # means of what `selfplay.play.opinion` says
+    memory: Any  # [B, ...], what the planner carries along an episode
 
 
 class Screen:
@@ -45,6 +47,7 @@ class Screen:
     def __init__(self) -> None:
         self._frames: deque[Array] = deque()
         self._seen: TimeStep | None = None
+        self._memory: Any = None  # of the planner's last plan
 
     def show(self, seen: TimeStep) -> None:
         """Takes what the environments gave, in the order they gave it."""
@@ -58,6 +61,7 @@ class Screen:
             self.newest = self._frames[-1]
         else:
             self.observation = self.newest = jnp.asarray(shown)
+        self.legal = jnp.asarray(seen.legal)
         self._seen = seen
 
     def decide(
@@ -74,10 +78,14 @@ class Screen:
         if seen is None:
             raise RuntimeError("no episode has begun: call begin(key) first")
         moves = np.where(over(seen), 0, seen.state.lengths).astype(np.int32)
-        return _decide(
-            planner, model, variables, key, self.observation, seen.legal, moves < explore,
-            np.float32(temperature),
+        if self._memory is None:
+            self._memory = new_memory(planner, model, variables, len(moves))
+        choice = _decide(
+            planner, model, variables, key, self.observation, self.legal, moves,
+            np.int32(explore), np.float32(temperature), self._memory,
         )  # fmt: skip
+        self._memory = choice.memory
+        return choice
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +109,7 @@ class HostPlay:
         """B, environments at once."""
         return self.env.envs
 
-    def begin(self, key: Array) -> HostLanes:
+    def begin(self, key: Array, variables: Any = None) -> HostLanes:
         """New episodes everywhere; EnvError if they fail."""
         seed = int(jax.random.randint(key, (), 0, np.iinfo(np.int32).max))
         self.screen.show(self.env.reset(seed))
@@ -122,8 +130,8 @@ class HostPlay:
         moves = [
             self._move(variables, each, temperature) for each in jax.random.split(key, self.chunk)
         ]
-        choices, states, seen = zip(*moves, strict=True)
-        return lanes, _steps(states, choices, seen), _report(choices, seen)
+        choices, states, legal, seen = zip(*moves, strict=True)
+        return lanes, _steps(states, legal, choices, seen), _report(choices, seen)
 
     def example(self, seen: TimeStep) -> Step:
         """The shapes of one chunk of moves [B, T] in environments that show `seen`."""
@@ -144,17 +152,18 @@ class HostPlay:
             discount=number,
             last=flag,
             weight=number,
+            legal=like(bool, self.env.actions),
         )
 
     def _move(
         self, variables: Any, key: Array, temperature: Array | float
-    ) -> tuple[Choice, Array, TimeStep]:
+    ) -> tuple[Choice, Array, Array, TimeStep]:
         screen = self.screen
         choice = screen.decide(self.planner, self.model, variables, key, self.explore, temperature)
-        state = screen.newest
+        state, legal = screen.newest, screen.legal
         seen = self.env.step(np.asarray(choice.action))
         screen.show(seen)
-        return choice, state, seen
+        return choice, state, legal, seen
 
 
 def evaluate(
@@ -190,24 +199,29 @@ def _decide(
     key: Array,
     observation: Any,
     legal: Array,
-    explores: Array,
+    moves: Array,
+    explore: Array,
     temperature: Array,
+    memory: Any,
 ) -> Choice:
     search_key, draw_key = jax.random.split(key)
     count = len(legal)
     never = jnp.zeros(count, bool)
     mover, reward = jnp.zeros(count, jnp.int32), jnp.zeros((count, 1))
     seen = TimeStep(observation, observation, legal, mover, reward, never, never)
-    plan = planner(search_key, model, variables, seen)
+    fresh = new_memory(planner, model, variables, count)
+    kept = where(moves == 0, fresh, memory)
+    plan = plan_with(kept, planner, search_key, model, variables, seen)
     return Choice(
-        action=jnp.where(explores, draw(draw_key, plan, temperature), plan.action),
+        action=jnp.where(moves < explore, draw(draw_key, plan, temperature), plan.action),
         policy=plan.policy,
         value=plan.value,
         opinion=jax.tree.map(jnp.mean, opinion(plan)),
+        memory=plan.memory,
     )
 
 
-def _steps(states: Any, choices: Any, seen: Any) -> Step:
+def _steps(states: Any, legal: Any, choices: Any, seen: Any) -> Step:
     """T moves of B environments as [B, T]."""
     last = np.stack([over(x) for x in seen], axis=1)
     terminated = np.stack([x.terminated for x in seen], axis=1)
@@ -220,6 +234,7 @@ def _steps(states: Any, choices: Any, seen: Any) -> Step:
         discount=jnp.asarray(np.where(terminated, 0.0, 1.0), jnp.float32),
         last=jnp.asarray(last),
         weight=jnp.ones(last.shape),
+        legal=_stacked(legal),
     )
 
 

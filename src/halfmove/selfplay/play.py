@@ -13,6 +13,7 @@ import jax.numpy as jnp
 
 from halfmove.core.game import Game, edge, over, timestep
 from halfmove.core.types import Array, Model, Plan, Planner, Step, TimeStep, pytree
+from halfmove.search.memory import new_memory, plan_with
 
 NEVER = -float("inf")  # a bound for resigning below which no value lies
 
@@ -25,6 +26,7 @@ class Lanes:
     moves: Array  # [B] i32, made so far
     lowest: Array  # [B, P] f32, the least value that each player's searches gave in this game
     plays_on: Array  # [B] bool, whether nobody may resign this game
+    memory: Any = ()  # [B, ...], what the planner carries along a game
 
 
 @pytree
@@ -59,10 +61,10 @@ class SelfPlay:
     explore: int = 30
     calibration: float = 0.1  # share of games that nobody may resign, to see who would have erred
 
-    def begin(self, key: Array) -> Lanes:
-        """New games everywhere."""
+    def begin(self, key: Array, variables: Any = None) -> Lanes:
+        """New games everywhere; `variables` for a planner that remembers."""
         init_key, play_key = jax.random.split(key)
-        return self._new(init_key, play_key)
+        return self._new(init_key, play_key, variables)
 
     def play(
         self,
@@ -93,7 +95,7 @@ class SelfPlay:
         game = self.game
         search_key, draw_key, step_key, init_key, play_key = jax.random.split(key, 5)
         seen: TimeStep = jax.vmap(functools.partial(timestep, game))(lanes.state)
-        plan = self.planner(search_key, self.model, variables, seen)
+        plan = plan_with(lanes.memory, self.planner, search_key, self.model, variables, seen)
         drawn = draw(draw_key, plan, temperature)
         action = jnp.where(lanes.moves < self.explore, drawn, plan.action)
         keys = jax.random.split(step_key, self.lanes)
@@ -118,17 +120,18 @@ class SelfPlay:
         facts = _facts(lanes, step, plan, seen.to_play, resigned)
         facts["lows"] = _low(lanes.plays_on & (step.discount == 0), lowest, gained)
 
-        new = self._new(init_key, play_key)
-        going = Lanes(after, lanes.moves + 1, lowest, lanes.plays_on)
-        return _where(step.last, new, going), (step, facts)
+        new = self._new(init_key, play_key, variables)
+        going = Lanes(after, lanes.moves + 1, lowest, lanes.plays_on, plan.memory)
+        return where(step.last, new, going), (step, facts)
 
-    def _new(self, init_key: Array, play_key: Array) -> Lanes:
+    def _new(self, init_key: Array, play_key: Array, variables: Any) -> Lanes:
         games = self.lanes
         return Lanes(
             state=jax.vmap(self.game.init)(jax.random.split(init_key, games)),
             moves=jnp.zeros(games, jnp.int32),
             lowest=jnp.full((games, self.game.players), jnp.inf, jnp.float32),
             plays_on=jax.random.bernoulli(play_key, self.calibration, (games,)),
+            memory=new_memory(self.planner, self.model, variables, games),
         )
 
 
@@ -179,7 +182,9 @@ def _low(counts: Array, lowest: Array, gained: Array) -> Array:
     return jnp.where(counts, low, jnp.nan)
 
 
-def _where(mask: Array, new: Any, old: Any) -> Any:
+def where(mask: Array, new: Any, old: Any) -> Any:
+    """Rows of the tree `new` where the mask [B] says so, of `old` elsewhere."""
+
     def choose(a: Array, b: Array) -> Array:
         return jnp.where(mask.reshape(mask.shape + (1,) * (a.ndim - 1)), a, b)
 

@@ -72,7 +72,7 @@ class Parts:
         """New variables, the optimiser's state, new games and an empty replay."""
         net_key, game_key = jax.random.split(key)
         variables = self.model.init(net_key)
-        lanes = self.selfplay.begin(game_key)
+        lanes = self.selfplay.begin(game_key, variables)
         return variables, self.optimiser.init(variables["params"]), lanes, self.empty()
 
     def empty(self) -> Store:
@@ -314,7 +314,7 @@ def _of_environment(config: TrainConfig) -> Parts:
         return Parts(
             config, None, model, search, lanes, _replay(config, example, context=context),
             optimiser(config.learn.optimiser),
-            (of_observations if frames is None else of_frames)(env.actions), example,
+            of_observations if frames is None else of_frames, example,
         )  # fmt: skip
     except BaseException:
         env.close()
@@ -339,4 +339,5 @@ def _replay(config: TrainConfig, example: Step, **options: Any) -> Replay:
 
 def _one_chunk(lanes: SelfPlay, model: Trainable) -> Step:
     net_key, game_key, play_key = jax.random.split(jax.random.key(0), 3)
-    return lanes.play(model.init(net_key), lanes.begin(game_key), play_key)[1]
+    variables = model.init(net_key)
+    return lanes.play(variables, lanes.begin(game_key, variables), play_key)[1]

@@ -1,5 +1,8 @@
 """Pictures of a run's metrics: one panel for every group of names.
 
+The rating, by matches with the run's own past and with a fixed player, has a picture of its own:
+against positions, updates, and seconds of self-play and updates.
+
 A metric is called `group/name`; one without a group has a panel of its own. Where
 `name_low` and `name_high` come with `name`, they are the ends of its interval bars.
 """
@@ -16,7 +19,7 @@ from matplotlib.figure import Figure
 from halfmove.train.durable import write_whole
 from halfmove.train.metrics import read
 
-Curves = dict[str, tuple[list[int], list[float]]]  # name -> steps, values
+Curves = dict[str, tuple[list[float], list[float]]]  # name -> steps, values
 _POINTS = 500  # of a curve; more are drawn as means of neighbours
 _BARS = 60  # interval bars side by side are still told apart
 _COLUMNS = 3
@@ -27,15 +30,37 @@ def draw(run: Path) -> list[Path]:
     files = [run / "metrics.jsonl", run / "speed.jsonl"]
     curves = collect(line for file in files if file.exists() for line in read(file))
     groups = grouped(curves)
+    panels = [(group, "step", some) for group, some in groups.items()]
+    rating = [("rating", axis, some) for axis, some in against(curves, groups.get("rating", {}))]
     written = []
-    for name, some in {
-        "metrics": groups,
-        "rating": {"rating": groups["rating"]} if "rating" in groups else {},
-    }.items():
+    for name, some in (("metrics", panels), ("rating", rating)):
         if some:
             written.append(run / "plots" / f"{name}.png")
             write_whole(written[-1], _picture(run.name, some))
     return written
+
+
+def against(curves: Curves, wanted: Curves) -> list[tuple[str, Curves]]:
+    """`wanted` against positions, updates and seconds, as far as they are known; else steps."""
+    axes = {
+        name: dict(zip(*curves[f"run/{name}"], strict=True))
+        for name in ("positions", "updates")
+        if f"run/{name}" in curves
+    }
+    spent: dict[float, float] = {}
+    for name in ("seconds/selfplay", "seconds/updates"):
+        for step, value in zip(*curves.get(name, ([], [])), strict=True):
+            spent[step] = spent.get(step, 0.0) + value
+    if spent:
+        steps = sorted(spent)
+        sums = np.cumsum([spent[step] for step in steps]).tolist()
+        axes["seconds"] = dict(zip(steps, sums, strict=True))
+    found = []
+    for axis, known in axes.items():
+        if wanted and all(step in known for steps, _ in wanted.values() for step in steps):
+            moved = {n: ([known[s] for s in steps], y) for n, (steps, y) in wanted.items()}
+            found.append((axis, moved))
+    return found or ([("step", wanted)] if wanted else [])
 
 
 def collect(lines: Iterable[Mapping[str, Any]]) -> Curves:
@@ -59,7 +84,7 @@ def grouped(curves: Curves) -> dict[str, Curves]:
     return groups
 
 
-def thin(steps: list[int], values: list[float], most: int) -> tuple[np.ndarray, np.ndarray]:
+def thin(steps: list[float], values: list[float], most: int) -> tuple[np.ndarray, np.ndarray]:
     """At most `most` points: means over runs of neighbours. NaN stays where all of a run are."""
     size = max(1, math.ceil(len(steps) / most))
     cuts = np.arange(0, len(steps), size)
@@ -70,15 +95,17 @@ def thin(steps: list[int], values: list[float], most: int) -> tuple[np.ndarray, 
     return np.add.reduceat(np.asarray(steps, float), cuts) / np.diff([*cuts, len(steps)]), means
 
 
-def _picture(title: str, groups: dict[str, Curves]) -> bytes:
-    columns = min(_COLUMNS, len(groups))
-    rows = math.ceil(len(groups) / columns)
+def _picture(title: str, shown: list[tuple[str, str, Curves]]) -> bytes:
+    """Panels of (title, what is on the x axis, curves)."""
+    columns = min(_COLUMNS, len(shown))
+    rows = math.ceil(len(shown) / columns)
     # A figure of its own, not pyplot's: those stay in memory until they are closed.
     figure = Figure(figsize=(5.2 * columns, 3.4 * rows), layout="constrained")
     panels = figure.subplots(rows, columns, squeeze=False).flatten()
-    for panel, (group, curves) in zip(panels, groups.items(), strict=False):
+    for panel, (group, axis, curves) in zip(panels, shown, strict=False):
         _panel(panel, group, curves)
-    for panel in panels[len(groups) :]:
+        panel.set_xlabel(axis)
+    for panel in panels[len(shown) :]:
         panel.set_visible(False)
     figure.suptitle(title)
     data = io.BytesIO()
@@ -101,7 +128,6 @@ def _panel(panel: Any, group: str, curves: Curves) -> None:
     shown = panel.get_legend_handles_labels()[1]
     alone = f": {shown[0]}" if len(shown) == 1 and shown[0] != group else ""
     panel.set_title(f"{group}{alone}".replace("_", " "))
-    panel.set_xlabel("step")
     panel.grid(alpha=0.3)
     if len(shown) > 1:
         panel.legend(fontsize="small")

@@ -1,6 +1,7 @@
 """Runs by name. Each states only what differs from the defaults of train/config.py."""
 
 import difflib
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -134,6 +135,41 @@ def large_board(game: str) -> TrainConfig:
     )
 
 
+# The experts of the Policy Gradient Search paper: the planner, and its own options.
+EXPERTS = {
+    "mcts": ("alphazero", ("c_puct=5.0", "normalise=None", "dirichlet_alpha=0.12")),
+    "mcs": ("mcs", ()),
+    "pgs": ("pgs", ("learning_rate=5e-4",)),
+}
+
+
+def expert(name: str, size: int) -> TrainConfig:
+    """Expert Iteration on Hex as in section 5 of the Policy Gradient Search paper.
+
+    On 5x5 and 7x7 the network, the budget and the buffer are for two cores, and the share of
+    the moves that explore is that of the paper's 9x9.
+    """
+    large = size >= 9
+    planner, options = EXPERTS[name]
+    if planner == "alphazero" and large:
+        options = (*options, "leaves=32")
+    rate = OptimiserConfig("sgd", learning_rate=0.01, momentum=0.9)
+    base = gpu(f"hex size={size}") if large else small(f"hex size={size}")
+    return replace(
+        base,
+        net=NetConfig(planes=256, blocks=19) if large else base.net,
+        search=SearchConfig(planner, 800 if large else 64, options),
+        selfplay=SelfPlayConfig(
+            lanes=256 if large else 64,
+            chunk=16,
+            explore=30 if large else 30 * size * size // 81,
+            resign=0.05,
+        ),
+        replay=ReplayConfig(positions=10_000_000, gigabytes=40.0) if large else base.replay,
+        learn=replace(base.learn, batch=1024 if large else 256, optimiser=rate),
+    )
+
+
 def points(config: TrainConfig) -> TrainConfig:
     """The same for one player who collects points: long games, values of any size."""
     net = replace(config.net, value=HeadConfig("categorical", size=150))
@@ -241,6 +277,15 @@ PRESETS: dict[str, Preset] = {
     "connect_four": Preset(connect_four, "Gumbel AlphaZero"),
     "hex5": Preset(hex5, "Gumbel AlphaZero on 5x5 Hex, two minutes: `make demo`"),
     "hex7": Preset(hex7, "Gumbel AlphaZero on 7x7 Hex"),
+    **{
+        f"hex{size}-{name}": Preset(
+            functools.partial(expert, name, size),
+            f"Expert Iteration by {name.upper()} on {size}x{size} Hex",
+            _LARGE if size >= 9 else "two cores",
+        )
+        for size in (5, 7, 9, 13)
+        for name in EXPERTS
+    },
     "go5": Preset(lambda: small("go size=5 komi=0.5", iterations=400), "Gumbel AlphaZero, 5x5 Go"),
     "othello": Preset(lambda: small("othello", iterations=300), "Gumbel AlphaZero"),
     "animal_shogi": Preset(lambda: small("animal_shogi", iterations=300), "Gumbel AlphaZero"),

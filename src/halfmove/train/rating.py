@@ -1,25 +1,31 @@
 """Strength while training: matches against the past, and against a player without a network.
 
-The first network has rating 0. Each later one is rated by its match with the one before it,
-so the ratings add up: they show a rise, not a place in a league. The interval of a rating is
-that of its last match alone, as if the one before it were known exactly.
+The first network has rating 0. Every later one plays against the one before it and, where the
+run has one, against plain MCTS, the same all along; the ratings are those of the Bayesian model
+(selfplay/rating.py) by all games so far. The interval of a rating is that of the difference to
+the first network, so it is wider, the longer the way from there.
 """
 
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
+from halfmove.core.game import Game
 from halfmove.core.types import Array, Planner
+from halfmove.games.records import Record
 from halfmove.models import Variables
 from halfmove.search.planners import options_of
-from halfmove.selfplay.match import Contender, elo, match, mcts, moves_of
+from halfmove.selfplay.boards import Searcher
+from halfmove.selfplay.match import match, mcts, score
+from halfmove.selfplay.rating import Ratings, Result, distinct, rate, results_of
 from halfmove.train.config import SearchConfig
 from halfmove.train.parts import Parts, planner_of
 
 # What makes a planner's moves vary, for learning; a match wants its best ones.
 QUIET = {"gumbel_scale": 0.0, "dirichlet_fraction": 0.0, "temperature": 0.0}
+PLAIN = "mcts"
 
 
 def quiet(config: SearchConfig) -> Planner:
@@ -36,16 +42,18 @@ class Rating:
     def __init__(self, parts: Parts, variables: Variables) -> None:
         config = parts.config
         self._config = config.rating
-        self._on = bool(self._config.every) and parts.game is not None and parts.game.players == 2
+        self._on = bool(self._config.every) and parts.game is not None and _is_for_two(parts.game)
         if not self._on or parts.game is None:
             return
         self._game = parts.game
         search = SearchConfig(
             config.search.planner, self._config.simulations, config.search.options
         )
-        self._moves = moves_of(quiet(search), parts.model)
+        self._planner, self._model = quiet(search), parts.model
         self._past = jax.tree.map(jnp.copy, variables)
-        self._rating: dict[str, float] = {"rating": 0.0, "rating_low": 0.0, "rating_high": 0.0}
+        self._results: list[Result] = []  # of networks, named by their numbers, and of `PLAIN`
+        self._measured = 0
+        self._rating = 0.0
         self._score: float | None = None  # against the player without a network
 
     def measure(self, key: Array, variables: Variables) -> dict[str, Any]:
@@ -53,25 +61,26 @@ class Rating:
         if not self._on:
             return {}
         past_key, mcts_key = jax.random.split(key)
-        now = Contender(self._moves, variables)
-        result = self._match(past_key, now, Contender(self._moves, self._past))
-        gain = elo(result.score[result.fresh])  # a game played twice tells nothing new
-        before = self._rating["rating"]
-        self._rating = {
-            "rating": before + gain.difference,
-            "rating_low": before + gain.low,
-            "rating_high": before + gain.high,
-        }
-        metrics = {f"rating/{name}": x for name, x in self._rating.items()}
-        metrics |= {"score/past": float(result.score.mean()), "matches/distinct": result.distinct}
+        before, self._measured = str(self._measured), self._measured + 1
+        now = Searcher(str(self._measured), self._planner, self._model, variables)
+        past = Searcher(before, self._planner, self._model, self._past)
+        played = self._match(past_key, now, past)
+        metrics: dict[str, Any] = {"score/past": score(played, now.name)}
         if self._config.mcts:
-            plain = Contender(moves_of(*mcts(self._game, self._config.mcts)))
-            self._score = float(self._match(mcts_key, now, plain).score.mean())
-            metrics["score/mcts"] = self._score
+            plain = Searcher(PLAIN, *mcts(self._game, self._config.mcts))
+            with_plain = self._match(mcts_key, now, plain)
+            self._score = metrics["score/mcts"] = score(with_plain, now.name)
+            played += with_plain
+        fresh = distinct(played)  # a game played twice tells nothing new
+        metrics["matches/distinct"] = len(fresh)
+        self._results += results_of(fresh)
         self._past = jax.tree.map(jnp.copy, variables)
-        return metrics
+        found = rate(self._results, anchors={"0": 0.0})
+        self._rating = _rated(found, now.name, "rating")["rating/rating"]
+        shown = _rated(found, PLAIN, PLAIN) if self._config.mcts else {}
+        return _rated(found, now.name, "rating") | shown | metrics
 
-    def _match(self, key: Array, one: Contender, other: Contender) -> Any:
+    def _match(self, key: Array, one: Searcher, other: Searcher) -> list[Record]:
         games = self._config.games // 2 * 2
         return match(key, self._game, one, other, games=games, opening=self._config.opening)
 
@@ -79,7 +88,7 @@ class Rating:
         """What the progress display shows."""
         if not self._on:
             return {}
-        shown: dict[str, float | str] = {"rating": self._rating["rating"]}
+        shown: dict[str, float | str] = {"rating": self._rating}
         if self._score is not None:
             shown[f"score against MCTS with {self._config.mcts}"] = self._score
         return shown
@@ -91,11 +100,32 @@ class Rating:
         return {"past": self._past} if self._on else {}
 
     def meta(self) -> dict[str, Any]:
-        """The ratings so far."""
-        return {"rating": self._rating, "score": self._score} if self._on else {}
+        """The results so far."""
+        if not self._on:
+            return {}
+        results = [astuple(result) for result in self._results]
+        return {
+            "results": results, "measured": self._measured,
+            "rating": self._rating, "score": self._score,
+        }  # fmt: skip
 
     def restore(self, tree: dict[str, Any], meta: dict[str, Any]) -> None:
-        """As it was when these were saved."""
+        """As it was when these were saved; anew where an older version saved no results."""
         if self._on:
             self._past = tree["past"]
-            self._rating, self._score = dict(meta["rating"]), meta["score"]
+            if "results" not in meta:
+                return
+            self._results = [Result(*result) for result in meta["results"]]
+            self._measured, self._rating = meta["measured"], meta["rating"]
+            self._score = meta["score"]
+
+
+def _rated(found: Ratings, name: str, metric: str) -> dict[str, float]:
+    """A player's rating and the ends of its interval, as metrics."""
+    low, high = found.interval(name)
+    elo = round(float(found.elo[found.names.index(name)]), 3)
+    return {f"rating/{metric}": elo, f"rating/{metric}_low": low, f"rating/{metric}_high": high}
+
+
+def _is_for_two(game: Game) -> bool:
+    return game.players == 2 and not game.chance

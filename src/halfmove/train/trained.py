@@ -4,7 +4,8 @@ net = trained("runs/hex5-20261115")
 plan = net.planner(64)(key, net.model, net.variables, timestep)
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import jax
@@ -31,17 +32,26 @@ class Trained:
     model: Trainable
     variables: Variables
     number: int  # of the checkpoint: the iterations it has learned
+    tuned: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # options, by planner
 
     @property
     def positions(self) -> int:
         """Played in its run so far."""
         return self.number * self.config.selfplay.lanes * self.config.selfplay.chunk
 
-    def planner(self, simulations: int, name: str | None = None) -> Planner:
-        """The run's planner with that budget, or another one of that name; without noise."""
+    def planner(
+        self, simulations: int, name: str | None = None, options: tuple[str, ...] = ()
+    ) -> Planner:
+        """The run's planner with that budget, or another one of that name; without noise.
+
+        `options` (name=value) come before those tuned for this network, and these before those
+        of its run.
+        """
         search = self.config.search
         if name is not None and name != search.planner:
             search = replace(search, planner=name, options=())
+        tuned = self.tuned.get(search.planner, ())
+        search = replace(search, options=(*search.options, *tuned, *options))
         return quiet(replace(search, simulations=simulations))
 
 
@@ -68,7 +78,8 @@ def trained(run: str | Path, number: int | None = None, *, game: Game | None = N
     if found is None:
         there = ", ".join(map(str, saved(run)))
         raise RunError(f"{run} has no checkpoint {number}; there are {there}")
-    return Trained(config, game, model, found.tree["variables"], found.number)
+    tuned = {name: tuple(options) for name, options in found.meta.get("tuned", {}).items()}
+    return Trained(config, game, model, found.tree["variables"], found.number, tuned)
 
 
 def saved(run: str | Path) -> list[int]:

@@ -182,12 +182,17 @@ time.sleep(600)
 """
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_nothing_outlives_a_master_that_is_killed(how, tmp_path):
+@pytest.mark.parametrize(
+    ("how", "does"),
+    # `stay` does not end when it is asked to, either.
+    [(signal.SIGKILL, "stay"), (signal.SIGKILL, "hang"), (signal.SIGTERM, "hang"),
+     (signal.SIGINT, "hang")],
+)  # fmt: skip
+def test_nothing_outlives_a_master_that_is_killed(how, does, tmp_path):
     program = [sys.executable, "-I", "-S", str(fakes.HERE / "fake_gtp.py"), str(tmp_path / "log")]
     master = subprocess.Popen(
         # It does not look at its input, which ends with the master.
-        [sys.executable, "-c", MASTER, *program, "fork@komi", "hang@genmove"],
+        [sys.executable, "-c", MASTER, *program, "fork@komi", f"{does}@genmove"],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
     )

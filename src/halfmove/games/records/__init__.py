@@ -1,5 +1,7 @@
 """Games that were played, written and read: SGF (Go, Hex), PGN (chess), CSA (shogi), JSON lines.
 
+Shogi as KIF is read too.
+
 text = records.write(game, Record(records.text_of(game), ("Ada", "Bob"), (40, 30), (1.0, -1.0)))
 assert records.read(text)[0].moves == (40, 30)
 """
@@ -13,14 +15,14 @@ from halfmove.core.game import Game
 from halfmove.games.chess import Chess
 from halfmove.games.go import Go
 from halfmove.games.hex import Hex
-from halfmove.games.records import csa, json_line, pgn, sgf
+from halfmove.games.records import csa, json_line, kif, pgn, sgf
 from halfmove.games.records.record import Note, Record, RecordError, one_line, text_of
 from halfmove.games.records.turns import Turn, replay
 from halfmove.games.shogi import Shogi
 
 __all__ = [
-    "Note", "Record", "RecordError", "Turn", "one_line", "read", "replay", "suffix", "text_of",
-    "write", "write_all",
+    "Note", "Record", "RecordError", "Turn", "decoded", "one_line", "read", "replay", "suffix",
+    "text_of", "write", "write_all",
 ]  # fmt: skip
 
 # The module, how file names end, and what stands between two records.
@@ -28,6 +30,7 @@ FORMS: dict[str, tuple[ModuleType, str, str]] = {
     "sgf": (sgf, ".sgf", ""),
     "pgn": (pgn, ".pgn", ""),
     "csa": (csa, ".csa", "/\n"),
+    "kif": (kif, ".kif", ""),
     "json": (json_line, ".jsonl", ""),
 }
 CSA = re.compile(r"['$/]|V\d|N[+-]|P[I1+-]")  # how it may begin
@@ -66,6 +69,17 @@ def write_all(game: Game, records: Iterable[Record], form: str = "") -> str:
     return between.join(texts)
 
 
+def decoded(data: bytes) -> str:
+    """The text of a file: UTF-8, or a KIF file in Shift JIS. ValueError if it is neither."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        text = data.decode("cp932", "replace")
+        if kif.BEGINS.search(text) and "\N{REPLACEMENT CHARACTER}" not in text:
+            return text
+        raise
+
+
 def read(text: str, *, moves: bool = True) -> list[Record]:
     """Every record of a text, whatever its form; RecordError says where it is damaged.
 
@@ -75,6 +89,8 @@ def read(text: str, *, moves: bool = True) -> list[Record]:
     start = text.removeprefix("\ufeff").lstrip()
     if not start:
         raise RecordError("the text is empty")
-    form = {"(": "sgf", "{": "json"}.get(start[0]) or ("csa" if CSA.match(start) else "pgn")
+    form = {"(": "sgf", "{": "json", "[": "pgn"}.get(start[0])
+    if form is None:
+        form = "csa" if CSA.match(start) else "kif" if kif.BEGINS.search(start) else "pgn"
     found: list[Record] = FORMS[form][0].read(text, moves=moves)
     return found

@@ -14,7 +14,9 @@ FIELDS = ("game", "players", "moves", "result", "reason", "position", "info", "n
 def write(game: Game, record: Record) -> str:
     """One game; several in one file follow each other."""
     notes = [
-        [note.value, {str(a): int(n) for a, n in note.visits.items()}] for note in record.notes
+        [note.value, {str(a): int(n) for a, n in note.visits.items()}]
+        + ([] if note.simulations is None else [note.simulations])
+        for note in record.notes
     ]
     values: dict[str, Any] = {**vars(record), "game": text_of(game), "notes": notes}
     kept = {name: values[name] for name in FIELDS if name in FIELDS[:4] or values[name]}
@@ -51,8 +53,8 @@ def _record(fields: Any, moves: bool) -> Record:
     kept = fields if moves else {**fields, "moves": [], "notes": []}
     try:
         notes = [
-            Note(value, {int(action): int(n) for action, n in visits.items()})
-            for value, visits in kept.get("notes", [])
+            Note(value, {int(action): int(n) for action, n in visits.items()}, *map(int, made))
+            for value, visits, *made in kept.get("notes", [])
         ]
         result = kept.get("result")
         record = Record(

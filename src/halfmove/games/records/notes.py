@@ -1,4 +1,4 @@
-"""Notes on moves as comments: `value +0.1250; visits d4:420 c3:300`.
+"""Notes on moves as comments: `value +0.1250; simulations 812; visits d4:420 c3:300`.
 
 The value is rounded to four digits. Moves are named as the game names them.
 """
@@ -9,12 +9,14 @@ from halfmove.core.game import Game
 from halfmove.games.records.record import Note
 from halfmove.games.records.turns import Turn
 
-FORM = re.compile(r"(?:value (\S+))?(?:; )?(?:visits((?: \S+:\d+)+))?")
+FORM = re.compile(r"(?:value (\S+))?(?:; )?(?:simulations (\d+))?(?:; )?(?:visits((?: \S+:\d+)+))?")
 
 
 def write_note(game: Game, turn: Turn, note: Note) -> str:
     """The comment on the move of a turn; "" if there is nothing to say."""
     parts = [] if note.value is None else [f"value {note.value:+.4f}"]
+    if note.simulations is not None:
+        parts.append(f"simulations {note.simulations}")
     if note.visits:
         counts = sorted(note.visits.items(), key=lambda item: -item[1])
         named = " ".join(f"{game.move_name(turn.state, a)}:{int(n)}" for a, n in counts)
@@ -29,7 +31,9 @@ def read_note(game: Game, turn: Turn, text: str) -> Note:
         return Note()
     try:
         value = None if found[1] is None else float(found[1])
-        pairs = [pair.rpartition(":") for pair in (found[2] or "").split()]
-        return Note(value, {game.parse_move(turn.state, name): int(n) for name, _, n in pairs})
+        simulations = None if found[2] is None else int(found[2])
+        pairs = [pair.rpartition(":") for pair in (found[3] or "").split()]
+        visits = {game.parse_move(turn.state, name): int(n) for name, _, n in pairs}
+        return Note(value, visits, simulations)
     except ValueError:
         return Note()

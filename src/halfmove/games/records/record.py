@@ -27,6 +27,7 @@ class Note:
 
     value: float | None = None  # of the position, as seen by that player
     visits: Mapping[int, int] = field(default_factory=dict)  # by action, of its search
+    simulations: int | None = None  # of a search that a clock has ended
 
 
 @dataclass(frozen=True)

@@ -95,6 +95,11 @@ def results_of(records: Iterable[Record]) -> list[Result]:
     return [Result(*players, *found) for players, found in counts.items()]
 
 
+def distinct(played: Sequence[Record]) -> list[Record]:
+    """Without games that went as another of the same players did, from the same sides."""
+    return list({(record.players, record.moves): record for record in reversed(played)}.values())
+
+
 def rate(
     results: Iterable[Result],
     *,

@@ -8,8 +8,8 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import binom, norm
 
-from halfmove.arena.rating import Result, rate, results_of, table
 from halfmove.games.records import Record
+from halfmove.selfplay.rating import Result, rate, results_of, table
 
 ELO = 400 / math.log(10)
 

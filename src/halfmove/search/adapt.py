@@ -1,0 +1,205 @@
+"""Policy gradients during a search: REINFORCE on simulations, for every game on its own.
+
+    θ ← θ + α Σ_simulations Σ_{i ≥ 1} G_i ∇ log π(a_i | s_i)
+
+after each batch of simulations, with G_i the return from move i on as its mover sees it: in a
+game of two the last state's value with its sign. The root's move a_0 is chosen by pUCT and not
+by π, so it has no part in the sum. Policy Gradient Search paper, section 3.
+
+What is kept from move to move is the change of θ since the start of the game. The network may
+learn in the meantime: the change is then added to what it has become.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from halfmove.core.types import Array, Model, pytree
+from halfmove.search.simulate import Rows, Store, backward
+
+# Parts of a network that are never adapted: batch norm, its statistics and its parameters.
+# Policy Gradient Search paper, section 3.2.
+FROZEN = ("stats", "norm")
+LOW = -1e9  # logit of an illegal action: finite, so that a row without legal ones has no NaN
+
+
+@dataclass(frozen=True)
+class Adapt:
+    """How a policy is adapted.
+
+    `optimiser` is the name of one of Optax's that takes nothing but a learning rate, or any
+    gradient transformation, which has its own. `baseline` takes V(s_i) from G_i. `everything`
+    adapts whatever the policy is computed with, not its head alone; values stay the network's.
+    """
+
+    learning_rate: float
+    optimiser: str | optax.GradientTransformation = "sgd"
+    baseline: bool = False
+    everything: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.learning_rate >= 0:
+            raise ValueError(f"learning_rate must be at least 0, got {self.learning_rate}")
+        made = self.made
+        if not (hasattr(made, "init") and hasattr(made, "update")):
+            raise ValueError(f"optimiser must be a name or of Optax, got {self.optimiser!r}")
+
+    @property
+    def made(self) -> optax.GradientTransformation:
+        """The optimiser."""
+        if not isinstance(self.optimiser, str):
+            return self.optimiser
+        try:
+            return getattr(optax, self.optimiser)(self.learning_rate)
+        except (AttributeError, TypeError) as error:
+            raise ValueError(
+                f"optimiser must be one of Optax's with a learning rate (sgd, adam, rmsprop, …), "
+                f"got {self.optimiser!r}"
+            ) from error
+
+
+@pytree
+class Adapted:
+    """What a game's searches have learned so far."""
+
+    change: dict[str, Array]  # [B, ...] each, by the parameter's name
+    state: Any  # [B, ...], the optimiser's
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The adapted part of a network as one flat dictionary, and the way back."""
+
+    begin: dict[str, Array]  # of the network itself
+    whole: Callable[[dict[str, Array]], Any]  # the model's head, or all of its parameters
+
+
+def policy_of(adapt: Adapt, model: Any, params: Any) -> Policy:
+    """What is adapted of `params`; TypeError if the model has no policy head."""
+    if not adapt.everything and not (hasattr(model, "head_of") and hasattr(model, "policy")):
+        raise TypeError(
+            "a policy head is adapted: the model needs head_of(params) and policy(head, features), "
+            f"and {type(model).__name__} has none; use the planner mcs, or a model with a network"
+        )
+    if params is None:
+        raise ValueError("params: a network's variables are adapted, and none were given")
+    tree = params if adapt.everything else model.head_of(params)
+    leaves, shape = jax.tree_util.tree_flatten_with_path(tree)
+    names = ["/".join(map(_name, path)) for path, _ in leaves]
+    begin = {
+        name: jnp.asarray(leaf)
+        for name, (_, leaf) in zip(names, leaves, strict=True)
+        if jnp.issubdtype(leaf.dtype, jnp.inexact) and not set(FROZEN) & set(name.split("/"))
+    }
+
+    def whole(adapted: dict[str, Array]) -> Any:
+        found = [adapted.get(name, leaf) for name, (_, leaf) in zip(names, leaves, strict=True)]
+        return jax.tree.unflatten(shape, found)
+
+    return Policy(begin, whole)
+
+
+def _name(entry: Any) -> str:
+    for kind in ("key", "name", "idx"):
+        if hasattr(entry, kind):
+            return str(getattr(entry, kind))
+    return str(entry)
+
+
+def fresh(adapt: Adapt, model: Any, params: Any, games: int) -> Adapted:
+    """Nothing learned yet."""
+    begin = policy_of(adapt, model, params).begin
+
+    def many(x: Array) -> Array:
+        return jnp.broadcast_to(x, (games, *jnp.shape(x)))
+
+    change = {name: jnp.zeros((games, *x.shape), x.dtype) for name, x in begin.items()}
+    return Adapted(change, jax.tree.map(many, adapt.made.init(begin)))
+
+
+def own(policy: Policy, memory: Adapted) -> dict[str, Array]:
+    """The parameters of every game, [B, ...] each."""
+    return {name: policy.begin[name] + x for name, x in memory.change.items()}
+
+
+def climbed(adapt: Adapt, policy: Policy, memory: Adapted, gradient: dict[str, Array]) -> Adapted:
+    """One step of the optimiser up the gradient [B, ...], for every game on its own."""
+
+    def one(gradient: Any, state: Any, own: Any) -> Any:
+        return adapt.made.update(jax.tree.map(jnp.negative, gradient), state, own)
+
+    update, state = jax.vmap(one)(gradient, memory.state, own(policy, memory))
+    return Adapted(jax.tree.map(jnp.add, memory.change, update), state)
+
+
+def head_logits(model: Any, policy: Policy, params: dict[str, Array]) -> Any:
+    """(store, slots [B, K]) -> logits [B, K, A] of every game's own head; -inf if illegal."""
+
+    def logits(store: Store, slots: Array) -> Array:
+        games = jnp.arange(slots.shape[0])[:, None]
+        features = jax.tree.map(lambda x: x[games, slots], store.features)
+        found = jax.vmap(lambda p, f: model.policy(policy.whole(p), f))(params, features)
+        legal = store.logits[games, slots] > -jnp.inf
+        return jnp.where(legal, found.astype(jnp.float32), -jnp.inf)
+
+    return logits
+
+
+def log_likelihood(logits: Array, legal: Array, action: Array, weight: Array) -> Array:
+    """Σ_k weight · log π(action_k). logits and legal [K, A], action and weight [K]."""
+    logs = jax.nn.log_softmax(jnp.where(legal, logits.astype(jnp.float32), LOW))
+    return jnp.sum(weight * jnp.take_along_axis(logs, action[:, None], axis=-1)[:, 0])
+
+
+def advantage(adapt: Adapt, store: Store, slots: Array, total: Array) -> Array:
+    """[B, K]: what is known of moves in states `slots`, given their returns `total`."""
+    if adapt.baseline:
+        total = total - jnp.take_along_axis(store.value, slots, axis=1)
+    return total
+
+
+def head_gradient(
+    adapt: Adapt, model: Model, policy: Policy, params: dict[str, Array], store: Store, rows: Rows
+) -> tuple[Array, dict[str, Array]]:
+    """(returns at the root [B, K], the gradient of every game's own head [B, ...]).
+
+    K moves of each game at a time, whichever simulations they belong to: the longest is much
+    longer than most.
+    """
+    head: Any = model
+    games, count, length = rows.path.shape
+    every = jnp.arange(games)[:, None]
+
+    def keep(gains: Array, i: Array, total: Array, on: Array) -> Array:
+        return gains.at[:, :, i].set(total)
+
+    returned, gains = backward(store, rows, keep, jnp.zeros(rows.path.shape))
+    number = jnp.arange(length)
+    made = ((number > 0) & (number < rows.length[..., None])).reshape(games, -1)
+    place = jnp.where(made, jnp.cumsum(made, axis=1) - 1, made.shape[1])
+    listed = jnp.broadcast_to(jnp.arange(made.shape[1]), made.shape)
+    order = jnp.zeros(made.shape, jnp.int32).at[every, place].set(listed, mode="drop")
+    sizes = jnp.sum(made, axis=1, keepdims=True)
+
+    def score(p: Any, features: Any, legal: Array, action: Array, weight: Array) -> Array:
+        return log_likelihood(head.policy(policy.whole(p), features), legal, action, weight)
+
+    def turn(i: Array, gradient: Any) -> Any:
+        some = i * count + jnp.arange(count)
+        k, move = jnp.divmod(jnp.take(order, some, axis=1, mode="clip"), length)
+        slots = rows.path[every, k, move]
+        weight = advantage(adapt, store, slots, gains[every, k, move])
+        weight = jnp.where(some < sizes, weight, 0.0)
+        features = jax.tree.map(lambda x: x[every, slots], store.features)
+        legal = store.logits[every, slots] > -jnp.inf
+        action = jnp.take_along_axis(store.action, rows.path[every, k, move + 1], axis=1)
+        found = jax.vmap(jax.grad(score))(params, features, legal, action, weight)
+        return jax.tree.map(jnp.add, gradient, found)
+
+    parts = (jnp.max(sizes) + count - 1) // count
+    nothing = jax.tree.map(jnp.zeros_like, params)
+    return returned, jax.lax.fori_loop(0, parts, turn, nothing)

@@ -1,0 +1,56 @@
+"""Ratings while training: a network is as strong as itself, and a restart changes nothing."""
+
+import json
+from dataclasses import replace
+
+import jax
+import pytest
+
+from halfmove.train.parts import parts_of
+from halfmove.train.presets import preset
+from halfmove.train.rating import Rating
+
+
+@pytest.fixture(scope="module")
+def parts():
+    config = preset("tic_tac_toe")
+    return parts_of(
+        replace(
+            config,
+            net=replace(config.net, planes=4, blocks=1, head_width=4),
+            rating=replace(config.rating, every=1, games=8, simulations=2, mcts=2),
+        )
+    )
+
+
+def key(seed):
+    return jax.random.key(seed)
+
+
+def test_ratings_go_on_from_a_checkpoint(parts):
+    first, second = parts.model.init(key(0)), parts.model.init(key(1))
+    rating = Rating(parts, first)
+    found = rating.measure(key(2), first)
+    # The same network, from both sides of every opening: what one wins the other wins.
+    assert found["score/past"] == 0.5
+    assert found["rating/rating"] == pytest.approx(0, abs=0.01)
+    assert found["rating/rating_low"] < found["rating/rating"] < found["rating/rating_high"]
+    assert found["rating/mcts_low"] < found["rating/mcts"] < found["rating/mcts_high"]
+    assert found["matches/distinct"] <= 16
+    lead = found["rating/rating"] - found["rating/mcts"]
+    assert lead * (found["score/mcts"] - 0.5) >= 0
+    meta, tree = json.loads(json.dumps(rating.meta())), rating.tree()
+    assert sum(sum(result[2:]) for result in meta["results"]) == found["matches/distinct"]
+    assert {name for result in meta["results"] for name in result[:2]} == {"0", "1", "mcts"}
+    again = Rating(parts, second)
+    again.restore(tree, meta)
+    assert again.measure(key(3), second) == rating.measure(key(3), second)
+    assert again.figures() == rating.figures()
+    assert set(again.figures()) == {"rating", "score against MCTS with 2"}
+
+
+def test_nothing_is_measured_where_there_is_nothing_to_measure(parts):
+    off = replace(parts.config, rating=replace(parts.config.rating, every=0))
+    rating = Rating(parts_of(off), parts.model.init(key(0)))
+    assert rating.measure(key(1), {}) == {}
+    assert (rating.tree(), rating.meta(), rating.figures()) == ({}, {}, {})
