@@ -6,7 +6,8 @@ from dataclasses import replace
 import jax
 import pytest
 
-from halfmove.train.parts import parts_of
+from halfmove.train.config import RatingConfig
+from halfmove.train.parts import opened, parts_of
 from halfmove.train.presets import preset
 from halfmove.train.rating import Rating
 
@@ -54,3 +55,17 @@ def test_nothing_is_measured_where_there_is_nothing_to_measure(parts):
     rating = Rating(parts_of(off), parts.model.init(key(0)))
     assert rating.measure(key(1), {}) == {}
     assert (rating.tree(), rating.meta(), rating.figures()) == ({}, {}, {})
+
+
+def test_in_an_environment_whole_episodes_are_measured():
+    config = preset("cartpole")
+    net = replace(config.net, planes=4, blocks=0, head_width=4)
+    rated = RatingConfig(every=1, games=6, simulations=2)
+    with opened(replace(config, net=net, rating=rated)) as parts:
+        variables = parts.model.init(key(0))
+        rating = Rating(parts, variables)
+        found = rating.measure(key(1), variables)
+        assert rating.measure(key(1), variables) == found
+    assert found["rating/return_low"] <= found["rating/return"] <= 500
+    assert found["rating/return_high"] >= found["rating/return"] >= 8  # no pole falls sooner
+    assert (rating.tree(), rating.meta()) == ({}, {})

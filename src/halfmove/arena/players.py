@@ -1,6 +1,7 @@
 """Who plays. One line names one:
 
 runs/go9                     the newest network of a run, with the run's own planner
+hex7, hex7-net:muzero@64     a network of the package (`halfmove zoo`)
 runs/go9:muzero@64           another planner, and its simulations
 runs/go9:pgs@64 learning_rate=1e-3   options of the planner, which come before the run's own
 runs/go9/checkpoints/00000400@64      one of its checkpoints
@@ -17,7 +18,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 from halfmove import games
 from halfmove.arena.engines import Line, is_engine
@@ -28,10 +28,9 @@ from halfmove.core.types import Planner
 from halfmove.search.planners import PLANNERS
 from halfmove.selfplay.boards import Searcher
 from halfmove.selfplay.match import mcts
-from halfmove.train.command import read
 from halfmove.train.durable import RunError
-from halfmove.train.folder import configuration
-from halfmove.train.trained import trained
+from halfmove.train.trained import config_of, trained
+from halfmove.train.zoo import place
 
 SIMULATIONS = 64  # where a line does not say
 PERSONS = ("person", "human")
@@ -121,7 +120,7 @@ def game_of(texts: Sequence[str]) -> Game:
     for text in texts:
         who = _parted(text)[0]
         if not is_engine(text) and who not in ("random", "perfect", "mcts", *PERSONS):
-            return games.read(read(configuration(_checkpoint(who)[0])).game)
+            return games.read(config_of(_checkpoint(who)[0]).game)
     raise ValueError('none of these players has a game of its own: give one, --game "go size=9"')
 
 
@@ -158,6 +157,8 @@ def _budget(text: str, budget: str) -> int | float:
 def _checkpoint(who: str) -> tuple[str, int | None]:
     found = _CHECKPOINT.fullmatch(who)
     run, number = (found["run"], int(found["number"])) if found else (who, None)
-    if not Path(run).is_dir():
-        raise RunError(f"{who!r} is no player: there is no such folder, and mcts@100, random, …")
+    try:
+        place(run)
+    except RunError as error:
+        raise RunError(f"{who!r} is no player (mcts@100, random, …), and {error}") from None
     return run, number

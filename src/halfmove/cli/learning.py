@@ -1,4 +1,4 @@
-"""`halfmove train`, `resume` and `presets`: a network learns."""
+"""`halfmove train`, `resume`, `presets` and `zoo`: a network learns."""
 
 import argparse
 from typing import Any
@@ -9,6 +9,7 @@ def add(commands: Any) -> None:
     _add_train(commands)
     _add_resume(commands)
     _add_presets(commands)
+    _add_zoo(commands)
 
 
 def _add_train(commands: Any) -> None:
@@ -43,6 +44,21 @@ def _add_presets(commands: Any) -> None:
     presets.set_defaults(run=_presets)
 
 
+def _add_zoo(commands: Any) -> None:
+    zoo = commands.add_parser(
+        "zoo",
+        help="list the networks that come with the package",
+        description="List the networks that come with the package. Their names may stand wherever "
+        "a run's folder may. With --add, put the newest network of a run among them.",
+    )
+    zoo.add_argument("name", nargs="?", help="only this one, with its whole card")
+    zoo.add_argument("--add", metavar="RUN", help="a run's folder, to become NAME")
+    zoo.add_argument("--command", default="", help="for its card: what was typed to train it")
+    zoo.add_argument("--device", default="", help="for its card: what it was trained on")
+    zoo.add_argument("--rating", default="", help="for its card: how strong it is, against whom")
+    zoo.set_defaults(run=_zoo)
+
+
 def _train(options: argparse.Namespace) -> int:
     if options.preset is None:
         options.parser.print_help()
@@ -62,3 +78,50 @@ def _presets(options: argparse.Namespace) -> int:
     from halfmove.train import command
 
     return command.presets()
+
+
+def _zoo(options: argparse.Namespace) -> int:
+    from halfmove.cli.values import fail
+    from halfmove.train import zoo
+    from halfmove.train.durable import RunError
+
+    try:
+        if options.add:
+            _shelve(options)
+            return 0
+        for name in [options.name] if options.name else zoo.names():
+            card = zoo.card(name)
+            if options.name:
+                print(*(f"{field:10} {value}" for field, value in vars(card).items()), sep="\n")
+            else:
+                print(f"{name:14} {card.game:24} {card.rating}")
+    except (RunError, OSError) as error:
+        return fail(str(error), 1)
+    return 0
+
+
+def _shelve(options: argparse.Namespace) -> None:
+    import time
+    from pathlib import Path
+
+    from halfmove.train import zoo
+    from halfmove.train.durable import RunError
+    from halfmove.train.trained import trained
+
+    wanted = ("name", "command", "device", "rating")
+    if missing := [name for name in wanted if not getattr(options, name)]:
+        raise RunError(f"a card says how a network was made: give {', '.join(missing)} too")
+    net = trained(options.add)
+    card = zoo.Card(
+        game=net.config.game,
+        planner=net.config.search.planner,
+        command=options.command,
+        seed=net.config.seed,
+        positions=net.positions,
+        minutes=round(zoo.minutes(Path(options.add)), 1),
+        device=options.device,
+        rating=options.rating,
+        date=time.strftime("%Y-%m-%d"),
+    )
+    folder = zoo.add(Path(options.add), options.name, card, net.variables, net.number)
+    print(f"{options.name} is in {folder}")

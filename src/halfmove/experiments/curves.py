@@ -21,10 +21,8 @@ from matplotlib.figure import Figure
 from halfmove.selfplay.boards import Searcher
 from halfmove.selfplay.match import match, mcts, score
 from halfmove.selfplay.rating import distinct, rate, results_of
-from halfmove.train.command import read
 from halfmove.train.config import TrainConfig
-from halfmove.train.folder import configuration
-from halfmove.train.trained import saved, trained
+from halfmove.train.trained import config_of, saved, trained
 
 Point = dict[str, Any]  # one match: run, checkpoint, positions, the settings, score, interval
 
@@ -45,7 +43,7 @@ def main(
 ) -> int:
     """Plays what is missing in the file `points`, prints a table, draws; gives the exit status."""
     known = {_which(point): point for point in _read(Path(points))}
-    configs = {run: read(configuration(run)) for run in runs}
+    configs = {run: config_of(run) for run in runs}
     names = labels(configs)
     shown = []
     print(f"{'run':32} {'positions':>10} {'score':>6}  {'95%':>11}")

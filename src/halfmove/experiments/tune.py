@@ -12,7 +12,6 @@ paper tunes by 2,000 games for each network, section 5.2.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import jax
 
@@ -22,6 +21,7 @@ from halfmove.selfplay.match import match, score
 from halfmove.selfplay.rating import rate, results_of
 from halfmove.train import checkpoint
 from halfmove.train.trained import Trained, trained
+from halfmove.train.zoo import place
 
 RATES = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3)
 OPENING = 2  # random moves that every pair of games begins with
@@ -109,6 +109,6 @@ def main(
     best = found[0]
     tuned = {name: list(options) for name, options in net.tuned.items()}
     tuned[planner] = [f"learning_rate={best.rate:g}"]
-    checkpoint.annotate(Path(run) / "checkpoints", net.number, {"tuned": tuned})
+    checkpoint.annotate(place(run) / "checkpoints", net.number, {"tuned": tuned})
     print(f"{planner} with this checkpoint now learns with {best.rate:g}")
     return 0

@@ -19,6 +19,7 @@ from halfmove.core.game import Game, State, over
 from halfmove.games.follow import at
 from halfmove.games.records import text_of
 from halfmove.selfplay.boards import Board, Fixture, Searcher, searched
+from halfmove.train import zoo
 
 HELP = "a move, `undo`, `hint`, or `quit`"
 SHOWN = 3  # moves of a hint
@@ -51,7 +52,8 @@ def main(who: str, *, game: str | None = None, simulations: int = 64, second: bo
 
 def opponent(who: str, game: str | None, simulations: int) -> tuple[Game, Player]:
     """The game and the player of the words on the command line."""
-    if not Path(who).exists() and who.split()[0].split("@")[0] in games.names():
+    run = Path(who).exists() or who in zoo.names()
+    if not run and who.split()[0].split("@")[0] in games.names():
         rules = games.read(who)
         return rules, player(f"mcts@{simulations}", rules)
     rules = games.read(game) if game else game_of([who])

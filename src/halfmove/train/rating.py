@@ -4,13 +4,17 @@ The first network has rating 0. Every later one plays against the one before it 
 run has one, against plain MCTS, the same all along; the ratings are those of the Bayesian model
 (selfplay/rating.py) by all games so far. The interval of a rating is that of the difference to
 the first network, so it is wider, the longer the way from there.
+
+In an environment there is nobody to meet: the return of whole episodes is measured instead.
 """
 
+import contextlib
 from dataclasses import astuple, replace
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from halfmove.core.game import Game
 from halfmove.core.types import Array, Planner
@@ -18,14 +22,16 @@ from halfmove.games.records import Record
 from halfmove.models import Variables
 from halfmove.search.planners import options_of
 from halfmove.selfplay.boards import Searcher
+from halfmove.selfplay.host import evaluate
 from halfmove.selfplay.match import match, mcts, score
-from halfmove.selfplay.rating import Ratings, Result, distinct, rate, results_of
+from halfmove.selfplay.rating import SIGMAS, Ratings, Result, distinct, rate, results_of
 from halfmove.train.config import SearchConfig
-from halfmove.train.parts import Parts, planner_of
+from halfmove.train.parts import Parts, environment_of, planner_of
 
 # What makes a planner's moves vary, for learning; a match wants its best ones.
 QUIET = {"gumbel_scale": 0.0, "dirichlet_fraction": 0.0, "temperature": 0.0}
 PLAIN = "mcts"
+LANES = 16  # environments at once, at most, in which returns are measured
 
 
 def quiet(config: SearchConfig) -> Planner:
@@ -43,13 +49,14 @@ class Rating:
         config = parts.config
         self._config = config.rating
         self._on = bool(self._config.every) and parts.game is not None and _is_for_two(parts.game)
-        if not self._on or parts.game is None:
-            return
-        self._game = parts.game
+        self._episodes = config.game if self._config.every and parts.game is None else ""
         search = SearchConfig(
             config.search.planner, self._config.simulations, config.search.options
         )
         self._planner, self._model = quiet(search), parts.model
+        if not self._on or parts.game is None:
+            return
+        self._game = parts.game
         self._past = jax.tree.map(jnp.copy, variables)
         self._results: list[Result] = []  # of networks, named by their numbers, and of `PLAIN`
         self._measured = 0
@@ -58,6 +65,8 @@ class Rating:
 
     def measure(self, key: Array, variables: Variables) -> dict[str, Any]:
         """Plays the matches; metrics."""
+        if self._episodes:
+            return self._returned(key, variables)
         if not self._on:
             return {}
         past_key, mcts_key = jax.random.split(key)
@@ -79,6 +88,17 @@ class Rating:
         self._rating = _rated(found, now.name, "rating")["rating/rating"]
         shown = _rated(found, PLAIN, PLAIN) if self._config.mcts else {}
         return _rated(found, now.name, "rating") | shown | metrics
+
+    def _returned(self, key: Array, variables: Variables) -> dict[str, Any]:
+        """The mean return of `games` episodes, with its 95% interval."""
+        count = self._config.games
+        seed = int(jax.random.randint(key, (), 0, np.iinfo(np.int32).max))
+        lanes = max(n for n in range(1, min(count, LANES) + 1) if count % n == 0)
+        with contextlib.closing(environment_of(self._episodes, lanes)) as env:
+            found = evaluate(env, self._model, self._planner, variables, episodes=count, seed=seed)
+        mean, half = found.mean(), SIGMAS * found.std(ddof=1) / np.sqrt(count)
+        ends = {"rating/return_low": mean - half, "rating/return_high": mean + half}
+        return {"rating/return": mean, **ends}
 
     def _match(self, key: Array, one: Searcher, other: Searcher) -> list[Record]:
         games = self._config.games // 2 * 2

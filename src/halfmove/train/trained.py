@@ -21,6 +21,7 @@ from halfmove.train.durable import RunError
 from halfmove.train.folder import configuration
 from halfmove.train.parts import model_of
 from halfmove.train.rating import quiet
+from halfmove.train.zoo import place
 
 
 @dataclass(frozen=True)
@@ -58,10 +59,12 @@ class Trained:
 def trained(run: str | Path, number: int | None = None, *, game: Game | None = None) -> Trained:
     """The newest network of a run, or that of a checkpoint, for the game it learned.
 
+    `run` is a folder, or a name that `halfmove zoo` lists.
+
     `game`: the same with other options, which may change neither what the network sees nor
     its moves (another komi, but no other board). RunError or ValueError say what is wrong.
     """
-    config = read(configuration(run))
+    config, run = config_of(run), place(run)
     try:
         learned = games.read(config.game)
     except ValueError as error:  # an environment, or a game that is not here
@@ -72,7 +75,7 @@ def trained(run: str | Path, number: int | None = None, *, game: Game | None = N
         raise ValueError(f"the network of {run} learned {config.game}, and plays nothing else")
     model = model_of(config, game)
     like = {"variables": jax.eval_shape(model.init, jax.random.key(0))}
-    found = checkpoint.restore(Path(run) / "checkpoints", like, number=number)
+    found = checkpoint.restore(run / "checkpoints", like, number=number)
     if found is None and number is None:
         raise RunError(f"{run} has no checkpoint yet: let it train longer")
     if found is None:
@@ -82,6 +85,11 @@ def trained(run: str | Path, number: int | None = None, *, game: Game | None = N
     return Trained(config, game, model, found.tree["variables"], found.number, tuned)
 
 
+def config_of(run: str | Path) -> TrainConfig:
+    """The configuration of a run, or of a network of the package."""
+    return read(configuration(place(run)))
+
+
 def saved(run: str | Path) -> list[int]:
     """The checkpoints of a run."""
-    return checkpoint.numbers(Path(run) / "checkpoints")
+    return checkpoint.numbers(place(run) / "checkpoints")

@@ -1,0 +1,80 @@
+"""Networks that come with the package: each a run's folder with one checkpoint, and a card.
+
+    halfmove zoo                    what there is
+    halfmove play hex7              a name may stand wherever a run's folder may; hex7-net too
+
+A card says how the network was made and how strong it is.
+"""
+
+import json
+import re
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from halfmove.train import checkpoint
+from halfmove.train.durable import RunError, write_whole
+from halfmove.train.folder import configuration
+
+ROOT = Path(__file__).parents[1] / "zoo"
+
+
+@dataclass(frozen=True)
+class Card:
+    """How a network was made, and how strong it is."""
+
+    game: str
+    planner: str  # of its run
+    command: str  # that made it
+    seed: int
+    positions: int  # it has learned from
+    minutes: float  # of self-play and updates
+    device: str  # that took them
+    rating: str  # with its interval, and against whom
+    date: str
+
+
+def names() -> list[str]:
+    """The networks of the package."""
+    return sorted(path.parent.name for path in ROOT.glob("*/card.json"))
+
+
+def card(name: str) -> Card:
+    """What is known of a network; RunError if there is none of that name."""
+    if name not in names():
+        raise RunError(f"there is no network {name!r}; `halfmove zoo` has {', '.join(names())}")
+    return Card(**json.loads((ROOT / name / "card.json").read_text(encoding="utf-8")))
+
+
+def place(run: str | Path) -> Path:
+    """The folder of a run, or of a network of the package; RunError if it is neither."""
+    path = Path(run)
+    if path.is_dir():
+        return path
+    name = str(run).removesuffix("-net")
+    if name in names():
+        return ROOT / name
+    known = f"; of the package there are {', '.join(names())}" if names() else ""
+    raise RunError(f"{str(run)!r} is no run: there is no such folder{known}")
+
+
+def minutes(run: Path) -> float:
+    """What self-play and updates of a run took."""
+    lines = (run / "speed.jsonl").read_text(encoding="utf-8").splitlines()
+    spent = [json.loads(line) for line in lines]
+    return sum(x.get("seconds/selfplay", 0.0) + x.get("seconds/updates", 0.0) for x in spent) / 60
+
+
+def add(run: Path, name: str, written: Card, variables: object, number: int) -> Path:
+    """Puts the variables of a run's checkpoint into the package; gives the folder."""
+    if not re.fullmatch(r"[a-z0-9_]+(-[a-z0-9_]+)*", name):
+        raise RunError(f"a network's name is of letters, digits and dashes, not {name!r}")
+    folder = ROOT / name
+    folder.mkdir(parents=True, exist_ok=True)
+    write_whole(folder / "config.json", _text(configuration(run)))
+    checkpoint.save(folder / "checkpoints", number, {"variables": variables})
+    write_whole(folder / "card.json", _text(asdict(written)))
+    return folder
+
+
+def _text(value: dict[str, object]) -> bytes:
+    return (json.dumps(value, indent=1) + "\n").encode()
