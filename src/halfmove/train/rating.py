@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from halfmove import games
 from halfmove.core.game import Game
 from halfmove.core.types import Array, Planner
 from halfmove.games.records import Record
@@ -34,12 +35,16 @@ PLAIN = "mcts"
 LANES = 16  # environments at once, at most, in which returns are measured
 
 
-def quiet(config: SearchConfig) -> Planner:
-    """The planner of `config` without its noise; one that does not search has no budget."""
+def quiet(config: SearchConfig, asked: tuple[str, ...] = ()) -> Planner:
+    """The planner of `config` without its noise, and with the options that were `asked` for.
+
+    One that does not search has no budget.
+    """
     known = options_of(config.planner)
     if config.planner == "prior":
         config = replace(config, simulations=0)
-    return planner_of(config, **{name: x for name, x in QUIET.items() if name in known})
+    still = {name: x for name, x in QUIET.items() if name in known}
+    return planner_of(config, **{**still, **dict(games.setting(option) for option in asked)})
 
 
 class Rating:

@@ -52,8 +52,8 @@ class Trained:
         if name is not None and name != search.planner:
             search = replace(search, planner=name, options=())
         tuned = self.tuned.get(search.planner, ())
-        search = replace(search, options=(*search.options, *tuned, *options))
-        return quiet(replace(search, simulations=simulations))
+        search = replace(search, options=(*search.options, *tuned), simulations=simulations)
+        return quiet(search, options)
 
 
 def trained(run: str | Path, number: int | None = None, *, game: Game | None = None) -> Trained:
