@@ -71,9 +71,19 @@ def test_planners_lists_every_planner_with_its_options(capsys):
         name, _, text = block.partition("\n")
         options = after_first_paragraph(text, getattr(planners, name))
         assert all(word.split("=")[0].isidentifier() for word in options if "=" in word)
-    assert shared.split() == [
-        "every", "planner", "max_depth=None", "leaves=1", "tree=False", "engine='auto'",
-    ]  # fmt: skip
+    assert " ".join(shared.split()) == (
+        "every planner with a tree max_depth=None leaves=1 tree=False engine='auto' "
+        "every planner without a tree max_depth=64 leaves=32 tree=False engine='auto'"
+    )
+
+
+@pytest.mark.parametrize(("name", "leaves"), [("muzero", 1), ("pgs", 32)])
+def test_one_planner_is_listed_with_what_its_kind_shares(name, leaves, capsys):
+    assert cli.main(["planners", name]) == 0
+    said = capsys.readouterr().out
+    assert said.count("every planner") == 1
+    assert f"leaves={planners.planner(name, simulations=99).leaves} " in said
+    assert f"leaves={leaves} " in said
 
 
 def test_options_and_defaults_are_those_the_planner_takes(capsys):

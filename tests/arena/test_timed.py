@@ -1,6 +1,7 @@
 """Searches that a clock ends: in time, for a whole batch, and honest about what they reached."""
 
 import time
+from functools import partial
 
 import jax
 import numpy as np
@@ -9,9 +10,14 @@ import pytest
 from halfmove import games
 from halfmove.arena import timed, tournament
 from halfmove.arena.players import Timed, player
-from halfmove.arena.timed import TimedSearch, room
+from halfmove.arena.round import clocked
+from halfmove.arena.timed import TimedSearch, read_by, room
+from halfmove.core.game import timestep
 from halfmove.games import records
+from halfmove.models import Rules
+from halfmove.nets import NetConfig
 from halfmove.search.planners import planner
+from halfmove.selfplay.boards import Fixture, advance, set_up, stacked
 from halfmove.selfplay.match import mcts
 
 GAME = games.make("tic_tac_toe")
@@ -114,7 +120,7 @@ def test_what_is_no_budget(line, said):
 
 
 def test_what_has_no_search_has_no_clock():
-    with pytest.raises(ValueError, match="only a tree search"):
+    with pytest.raises(ValueError, match="only a search of simulations"):
         TimedSearch(lambda n: planner("prior"), mcts(GAME, 1)[1], seconds=1.0)
 
 
@@ -124,3 +130,46 @@ def test_room_is_a_power_of_two_within_the_memory():
         found = room(GAME, memory, least=64, most=4096)
         assert found <= memory // node < 2 * found or found == 4096
     assert room(GAME, 0, least=64, most=4096) == 64
+
+
+def test_simulations_without_a_tree_carry_their_memory_along_the_game(monkeypatch):
+    """Eight simulations and a clock far away: what the planner of eight finds, move after move."""
+    monkeypatch.setattr(timed, "LEAST", 8)
+    monkeypatch.setattr(timed, "MOST", 8)
+    model = Rules(GAME, NetConfig(kind="mlp", planes=4, blocks=1, head_width=4))
+    variables = model.init(jax.random.key(0))
+    quiet = {"dirichlet_fraction": 0.0, "temperature": 0.0}
+    whole = {"truncate": "fixed", "horizon": 9}  # to the end, for the network has no values
+
+    def planner_for(simulations):
+        options = quiet | whole | {"leaves": 4, "learning_rate": 0.5}
+        return planner("pgs", simulations=simulations, **options)
+
+    who = Timed("pgs", TimedSearch(planner_for, model, variables, seconds=60.0))
+    boards = [set_up(GAME, Fixture(i, (0, 1), (i,))) for i in range(2)]
+    memory, plain = None, jax.jit(partial(planner_for(8), model=model))
+    for turn in range(2):
+        seen = jax.vmap(partial(timestep, GAME))(stacked([board.state for board in boards]))
+        key = jax.random.key(turn)
+        plan = plain(jax.random.clone(key), params=variables, timestep=seen, memory=memory)
+        memory = plan.memory
+        choices = clocked(GAME, who, boards, key)
+        assert [choice.action for choice in choices] == plan.action.tolist()
+        assert [choice.note.simulations for choice in choices] == [8, 8]
+        for i, board in enumerate(boards):
+            assert max(np.abs(x).max() for x in board.memory[board.to_play].change.values()) > 0
+            for name, x in board.memory[board.to_play].change.items():
+                np.testing.assert_allclose(x, memory.change[name][i], atol=1e-6)
+            other = next(a for a in range(9) if board.legal[a] and a != choices[i].action)
+            for move in (choices[i].action, other):
+                advance(GAME, [board], [move])
+
+
+def test_features_take_room_too():
+    net = Rules(GAME, NetConfig(planes=16, blocks=1, head_width=4))
+    seen = jax.vmap(partial(timestep, GAME))(positions((), (4,)))
+    bytes_of = partial(read_by, model=net, variables=net.init(jax.random.key(0)), seen=seen)
+    assert bytes_of(planner("pgs", simulations=8)) == 16 * 9 * 4
+    assert bytes_of(planner("mcs", simulations=8)) == 0
+    assert bytes_of(planner("muzero", simulations=8)) == 0
+    assert room(GAME, 2**20, most=4096, features=2**12) == 128 < room(GAME, 2**20, most=4096)

@@ -15,7 +15,7 @@ def run(tmp_path_factory):
 
 
 def test_the_best_rate_is_written_where_players_find_it(run, capsys):
-    words = f"tune pgs {run} --simulations 4 --games 8 --rates 0.01 100 --seed 3"
+    words = f"tune pgs {run} --simulations 4 --games 8 --rates 0.01 100 --seed 3 --options leaves=2"
     assert main(words.split()) == 0
     said = capsys.readouterr().out
     net = trained(run)
@@ -30,17 +30,19 @@ def test_the_best_rate_is_written_where_players_find_it(run, capsys):
 
 def test_games_go_to_the_rates_that_win(run, monkeypatch):
     """Each rate wins as often as it says: 0.1 never, 0.9 nine times of ten."""
-    asked = []
+    asked, searches = [], []
 
     def scripted(key, game, one, other, *, games, opening):
         asked.append((one.name, games))
+        searches.extend((one.planner, other.planner))
         wins, won, lost = round(float(one.name) * games), (1.0, -1.0), (-1.0, 1.0)
         names = (one.name, other.name)
         return [Record("tic_tac_toe", names, (i,), won if i < wins else lost) for i in range(games)]
 
     monkeypatch.setattr(tune, "match", scripted)
     rates = (0.1, 0.9, 0.3, 0.5, 0.7)
-    found = tune.tune(trained(run), simulations=4, games=600, rates=rates)
+    found = tune.tune(trained(run), simulations=4, games=600, rates=rates, options=("leaves=2",))
+    assert {search.leaves for search in searches} == {2}
     assert [tried.rate for tried in found] == [0.9, 0.7, 0.5, 0.3, 0.1]
     assert [games for _, games in asked] == [40] * 5 + [66] * 3 + [100] * 2
     assert found[0].games == 206

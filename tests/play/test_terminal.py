@@ -7,6 +7,8 @@ import pytest
 
 from halfmove import games
 from halfmove.cli import main
+from halfmove.play import terminal
+from halfmove.selfplay.boards import Choice
 from tests.arena.engines import fakes
 from tests.runs import small
 
@@ -81,3 +83,22 @@ def test_who_is_no_opponent(tmp_path, capsys):
     assert "no game for two" in capsys.readouterr().err
     assert main(["play", "random", "--game", "tic_tac_toe"]) == 1
     assert "no opponent for a person" in capsys.readouterr().err
+
+
+def test_what_a_planner_carries_is_kept_until_moves_are_taken_back():
+    game = games.make("tic_tac_toe")
+    carried, found = terminal.Carried(), []
+
+    def search(boards, key):
+        (board,) = boards
+        found.append(board.memory.get(board.to_play))
+        board.memory[board.to_play] = list(board.moves)
+        return [Choice(int(board.legal.argmax()))]
+
+    for moves in ([4], [4, 0], [4, 0, 8], [4, 0, 8, 1], [4, 0, 2], [4, 0, 2, 5, 6]):
+        state = game.init(jax.random.key(0))
+        for move in moves:
+            state = games.play(game, state, move)
+        terminal._searched(search, game, carried, state, moves)
+    # Who moved second asks first; the other side's searches have their own.
+    assert found == [None, None, [4], [4, 0], None, [4, 0, 2]]

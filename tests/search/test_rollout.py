@@ -141,10 +141,12 @@ def test_without_a_learning_rate_it_is_monte_carlo_search(name, repeats):
 
 
 @slow
-def test_all_of_a_table_is_its_head():
+@pytest.mark.parametrize("repeats", [True, False])
+def test_all_of_a_table_is_its_head(repeats):
     """Where nothing but the head has a gradient, adapting everything is adapting the head."""
     made = tables()
-    agree(run("pgs_unfrozen", made, learning_rate=0.4), expected(made, learning_rate=0.4))
+    plan = run("pgs_unfrozen", made, learning_rate=0.4, repeats=repeats)
+    agree(plan, expected(made, learning_rate=0.4))
 
 
 @slow
@@ -261,7 +263,7 @@ def test_a_game_of_chance_and_one_player():
     model = Rules(game, TILES)
     seen = jax.tree.map(lambda x: jnp.repeat(x, 2, axis=0), shown(game))
     search = planner("pgs", simulations=12, leaves=6, normalise="tree", learning_rate=1e-3)
-    assert not search.cached(model)
+    assert not search.cached(model, seen.state)
     plan = search(jax.random.key(3), model, model.init(jax.random.key(1)), seen)
     np.testing.assert_array_equal(plan.stats.visits.sum(-1), 12)
     assert not plan.stats.visits[~np.asarray(seen.legal)].any()

@@ -42,7 +42,7 @@ _CHECKPOINT = re.compile(r"(?P<run>.*)/checkpoints/0*(?P<number>\d+)/?")
 
 @dataclass(frozen=True, eq=False)
 class Timed:
-    """A tree search on a model, for so many seconds a move."""
+    """A search on a model, for so many seconds a move."""
 
     name: str
     search: TimedSearch

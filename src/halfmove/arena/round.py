@@ -24,6 +24,8 @@ from halfmove.selfplay.boards import (
     Choice,
     Fixture,
     Searcher,
+    carried,
+    carry,
     play,
     record_of,
     searched,
@@ -160,7 +162,7 @@ def _choices(
         elif isinstance(who, Searcher):
             chosen = searched(game, who, mine, key)
         elif isinstance(who, Timed):
-            chosen = _timed(game, who, mine, key)
+            chosen = clocked(game, who, mine, key)
         elif isinstance(who, Person):
             chosen = [_asked(game, players, board) for board in mine]
         else:
@@ -196,8 +198,12 @@ def _drawn(game: Game, who: Random | Perfect, board: Board, seed: int) -> Choice
     return Choice(int(rng.choice(legal)), Note())
 
 
-def _timed(game: Game, who: Timed, boards: list[Board], key: Any) -> list[Choice]:
-    found = who.search(key, game, stacked([board.state for board in boards]))
+def clocked(game: Game, who: Timed, boards: list[Board], key: Any) -> list[Choice]:
+    """The moves of a search with a clock in some games: one search."""
+    search = who.search
+    memory = carried(search.planner, search.model, search.variables, boards)
+    found = search(key, game, stacked([board.state for board in boards]), memory)
+    carry(boards, found.memory)
     chosen = []
     for i in range(len(boards)):
         row = found.visits[i]

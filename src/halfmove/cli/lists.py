@@ -65,6 +65,7 @@ def _add_check(commands: Any) -> None:
 
 def _planners(options: argparse.Namespace) -> int:
     from halfmove.search import planners
+    from halfmove.search.rollout import LONGEST
 
     names = planners.names()
     if options.name is not None:
@@ -74,15 +75,22 @@ def _planners(options: argparse.Namespace) -> int:
             return fail(str(error), 2)
         names = [options.name]
     width = min(shutil.get_terminal_size((88, 24)).columns, 100)
+    shared = {}
     for name in names:
         text = inspect.getdoc(planners.PLANNERS[name]) or ""
         print(name)
         first = textwrap.fill(" ".join(text.partition("\n\n")[0].split()), width - 4)
         print(textwrap.indent(text if options.name else first, "    "))
         own = planners.options_of(name)
-        shared = {option: own.pop(option) for option in planners.SHARED}
+        tree = name not in planners.TREELESS
+        shared[tree] = {option: own.pop(option) for option in planners.SHARED}
         print(_settings(own, width) + "\n")
-    print("every planner\n" + _settings(shared, width))
+    if True in shared:
+        print("every planner with a tree\n" + _settings(shared[True], width))
+    if False in shared:
+        # None there means this, not that a simulation may be as long as it likes.
+        treeless = shared[False] | {"max_depth": LONGEST}
+        print("every planner without a tree\n" + _settings(treeless, width))
     return 0
 
 

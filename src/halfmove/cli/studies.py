@@ -1,4 +1,4 @@
-"""`halfmove demo`, `curves`, `tune` and `improvement`: what learning and search come to."""
+"""`halfmove demo`, `curves`, `tune`, `chance`, `improvement`: what learning and search come to."""
 
 import argparse
 import dataclasses
@@ -13,6 +13,7 @@ def add(commands: Any) -> None:
     _add_demo(commands)
     _add_curves(commands)
     _add_tune(commands)
+    _add_chance(commands)
     _add_improvement(commands)
 
 
@@ -74,8 +75,43 @@ def _add_tune(commands: Any) -> None:
     )
     tune.add_argument("--games", type=count, default=2000, help="in all (default: %(default)s)")
     tune.add_argument("--rates", type=float, nargs="+", help="to try (default: 1e-4 to 0.3)")
+    tune.add_argument(
+        "--options", nargs="+", default=(), metavar="NAME=VALUE", help="of both, such as leaves=4"
+    )
     tune.add_argument("--seed", type=seed, default=0, help="of all chance")
     tune.set_defaults(run=_tune)
+
+
+def _add_chance(commands: Any) -> None:
+    chance = commands.add_parser(
+        "chance",
+        help="compare search with a tree and without one in a game of chance",
+        description="Let the network of a run play 2048 alone, with MCTS, with Monte Carlo Search "
+        "and with Policy Gradient Search, all with the same number of model calls a move.",
+    )
+    chance.add_argument("folder", metavar="RUN", help="a run's folder")
+    chance.add_argument(
+        "--calls", type=count, default=128, help="of the model, a move (default: %(default)s)"
+    )
+    chance.add_argument(
+        "--horizon", type=count, default=4,
+        help="moves of a simulation without a tree (default: %(default)s)",
+    )  # fmt: skip
+    chance.add_argument(
+        "--leaves", type=count, default=4,
+        help="simulations without a tree that run at once (default: %(default)s)",
+    )  # fmt: skip
+    chance.add_argument(
+        "--rate", type=float, default=1e-3, help="of Policy Gradient Search (default: %(default)s)"
+    )
+    chance.add_argument(
+        "--games", type=count, default=64, help="of every planner (default: %(default)s)"
+    )
+    chance.add_argument(
+        "--limit", type=count, default=2000, help="moves of a game (default: %(default)s)"
+    )
+    chance.add_argument("--seed", type=seed, default=0, help="of all chance")
+    chance.set_defaults(run=_chance)
 
 
 def _add_improvement(commands: Any) -> None:
@@ -129,8 +165,21 @@ def _tune(options: argparse.Namespace) -> int:
             simulations=options.simulations,
             games=options.games,
             rates=options.rates or tune.RATES,
+            options=tuple(options.options),
             seed=options.seed,
         )
+    except (RunError, ValueError) as error:
+        return fail(str(error), 1)
+
+
+def _chance(options: argparse.Namespace) -> int:
+    from halfmove.experiments import chance
+    from halfmove.train.durable import RunError
+
+    names = [field.name for field in dataclasses.fields(chance.Test)]
+    try:
+        test = chance.Test(**{name: getattr(options, name) for name in names})
+        return chance.main(options.folder, test)
     except (RunError, ValueError) as error:
         return fail(str(error), 1)
 

@@ -47,10 +47,15 @@ def tune(
     simulations: int = 64,
     games: int = 2000,
     rates: Sequence[float] = RATES,
+    options: tuple[str, ...] = (),
     seed: int = 0,
     told: Callable[[Tried], None] = lambda tried: None,
 ) -> list[Tried]:
-    """Every rate with what it scored, the best first; about `games` games in all."""
+    """Every rate with what it scored, the best first; about `games` games in all.
+
+    `options` (name=value) are for both sides, such as leaves=4: a batch of simulations is one step
+    of learning, so few simulations want small ones.
+    """
     if len(set(rates)) != len(rates) or len(rates) < 2 or min(rates) <= 0:
         raise ValueError(f"rates must be two or more different numbers above 0, got {rates}")
     rounds = math.ceil(math.log2(len(rates)))
@@ -59,13 +64,14 @@ def tune(
             f"games must be at least {2 * rounds * len(rates)} to try {len(rates)} rates, "
             f"got {games}"
         )
-    base = Searcher(BASE, net.planner(simulations, "mcs"), net.model, net.variables)
+    base = Searcher(BASE, net.planner(simulations, "mcs", options), net.model, net.variables)
     played: dict[float, list[Record]] = {rate: [] for rate in rates}
     left, found = list(rates), {}
     for number in range(rounds):
         each = games // rounds // len(left) // 2 * 2
         for i, value in enumerate(left):
-            search = net.planner(simulations, planner, (f"learning_rate={value}",))
+            own = (*options, f"learning_rate={value}")
+            search = net.planner(simulations, planner, own)
             mine = Searcher(str(value), search, net.model, net.variables)
             key = jax.random.fold_in(jax.random.key(seed), number * len(rates) + i)
             played[value] += match(key, net.game, mine, base, games=each, opening=OPENING)
@@ -90,6 +96,7 @@ def main(
     simulations: int,
     games: int,
     rates: Sequence[float],
+    options: tuple[str, ...],
     seed: int,
 ) -> int:
     """Tunes, prints a table, writes the best rate into the checkpoint; gives the exit status."""
@@ -100,8 +107,9 @@ def main(
 
     print(f"{run}, checkpoint {net.number}: {planner} against mcs, {simulations} simulations each")
     found = tune(
-        net, planner, simulations=simulations, games=games, rates=rates, seed=seed, told=told
-    )
+        net, planner, simulations=simulations, games=games, rates=rates, options=options,
+        seed=seed, told=told,
+    )  # fmt: skip
     print(f"{'rate':>8} {'games':>7} {'score':>7} {'Elo':>6}  95%")
     for tried in sorted(found, key=lambda x: x.rate):
         interval = f"{tried.low:+.0f} to {tried.high:+.0f}"

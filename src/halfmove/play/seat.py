@@ -1,10 +1,10 @@
 """A player at a board: the position with its past, who thinks about it, and for how long."""
 
-import operator
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import numpy as np
@@ -40,6 +40,7 @@ class Seat:
         self._thinker = Thinker(source(game), seed=seed)
         self.past = [self.fresh()]
         self._last: tuple[list[State], Thinking] | None = None  # what was searched, and the search
+        self._kept: list[tuple[list[State], Any]] = []  # what earlier searches left for the next
 
     @property
     def mind(self) -> Mind:
@@ -70,13 +71,18 @@ class Seat:
         if game != self.game:
             mind = self._source(game)
             self._thinker = Thinker(mind, seed=self._seed, memory=self._memory)
-            self.game, self._last = game, None
+            self.game = game
+            self.forget()
 
     def remember(self, memory: int) -> None:
         """A tree may take so many bytes from now on."""
         if memory != self._memory:
             self._memory = memory
             self._thinker = Thinker(self._thinker.mind, seed=self._seed, memory=memory)
+
+    def forget(self) -> None:
+        """A new game begins: nothing is carried along from the one before."""
+        self._last, self._kept = None, []
 
     def legal(self) -> list[int]:
         """The legal actions."""
@@ -117,12 +123,14 @@ class Seat:
 
     def begin(self, *, budget: int | None = None, only: Collection[int] | None = None) -> Thinking:
         """A search of this position; without a budget as large as there is room."""
-        before = None
         if self._last is not None:
             past, thinking = self._last
-            same = len(past) <= len(self.past) and all(map(operator.is_, past, self.past))
-            before = thinking if same else None
-        thinking = self._thinker.begin(self.state, budget=budget, only=only, before=before)
+            # One more than the last: the last may have been of a move that was not played.
+            self._kept = [*self._kept[-1:], (past, thinking.memory)]
+        while self._kept and not _goes_on(self._kept[-1][0], self.past):
+            self._kept.pop()
+        memory = self._kept[-1][1] if self._kept else None
+        thinking = self._thinker.begin(self.state, budget=budget, only=only, memory=memory)
         # A tree has nothing for the next move, and is not kept.
         self._last = (self.past, thinking) if jax.tree.leaves(thinking.memory) else None
         return thinking
@@ -155,3 +163,19 @@ class Seat:
         thinking = self.begin(budget=self.budget_for(spare), only=only)
         deadline = None if spare is None else began + spare
         return opinions(thinking, stopped=stopped, deadline=lambda: deadline, every=every)
+
+
+def _goes_on(before: list[State], now: list[State]) -> bool:
+    """Whether a game that had come to the end of `before` has come to the end of `now`.
+
+    It began alike and was in the same state after as many moves. A program may tell it from the
+    start every time, so the states need not be the same objects.
+    """
+    last = len(before) - 1
+    return last < len(now) and _same(before[0], now[0]) and _same(before[last], now[last])
+
+
+def _same(one: State, other: State) -> bool:
+    return one is other or all(
+        map(np.array_equal, *(jax.tree.leaves(jax.device_get(x)) for x in (one, other)))
+    )

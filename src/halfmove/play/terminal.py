@@ -4,8 +4,9 @@ import contextlib
 import functools
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -15,10 +16,12 @@ from halfmove import games
 from halfmove.arena.board import show
 from halfmove.arena.engines import RESIGN, Engine, EngineFault
 from halfmove.arena.players import Outside, Player, Timed, game_of, player
+from halfmove.arena.round import clocked
 from halfmove.core.game import Game, State, over
+from halfmove.core.types import Array
 from halfmove.games.follow import at
 from halfmove.games.records import text_of
-from halfmove.selfplay.boards import Board, Fixture, Searcher, searched
+from halfmove.selfplay.boards import Board, Choice, Fixture, Searcher, searched
 from halfmove.train import zoo
 
 HELP = "a move, `undo`, `hint`, or `quit`"
@@ -35,6 +38,7 @@ class Thought:
 
 
 Choose = Callable[[State, list[int]], Thought]  # a position, and the moves that led to it
+Search = Callable[[list[Board], Array], list[Choice]]
 
 
 def main(who: str, *, game: str | None = None, simulations: int = 64, second: bool = False) -> int:
@@ -67,9 +71,11 @@ def _choosing(who: Player, game: Game) -> Iterator[Choose]:
         with Engine(who.line) as engine:
             yield functools.partial(_asked, engine, game)
     elif isinstance(who, Searcher):
-        yield functools.partial(_searched, who, game)
+        search = functools.partial(searched, game, who)
+        yield functools.partial(_searched, search, game, Carried())
     elif isinstance(who, Timed):
-        yield functools.partial(_timed, who, game)
+        search = functools.partial(clocked, game, who)
+        yield functools.partial(_searched, search, game, Carried())
     else:
         raise ValueError(f"{who.name} is no opponent for a person: choose mcts@100 or a run")
 
@@ -79,20 +85,35 @@ def _asked(engine: Engine, game: Game, state: State, moves: list[int]) -> Though
     return Thought(engine.choose())
 
 
-def _searched(who: Searcher, game: Game, state: State, moves: list[int]) -> Thought:
-    spot = at(game, state)
-    board = Board(Fixture(0, (0, 1), ()), spot.state, spot.player, spot.legal, moves)
-    (choice,) = searched(game, who, [board], jax.random.key(0))
+@dataclass
+class Carried:
+    """What a planner carries along a game, a hint for the other side its own."""
+
+    last: dict[int, tuple[list[int], Any]] = field(default_factory=dict)  # moves, memory; by side
+
+    def board(self, game: Game, state: State, moves: list[int]) -> Board:
+        """The position, with what was carried to it; nothing from moves that were taken back."""
+        spot = at(game, state)
+        memory = {
+            side: kept for side, (past, kept) in self.last.items() if moves[: len(past)] == past
+        }
+        none = Fixture(0, (0, 1), ())
+        return Board(none, spot.state, spot.player, spot.legal, moves, memory=memory)
+
+    def keep(self, board: Board) -> None:
+        """What the side to move has after its search."""
+        if board.to_play in board.memory:
+            self.last[board.to_play] = (list(board.moves), board.memory[board.to_play])
+
+
+def _searched(
+    search: Search, game: Game, carried: Carried, state: State, moves: list[int]
+) -> Thought:
+    board = carried.board(game, state, moves)
+    (choice,) = search([board], jax.random.key(len(moves)))
+    carried.keep(board)
     visits = tuple(choice.note.visits.items())[:SHOWN]
     return Thought(choice.action, choice.note.value, visits)
-
-
-def _timed(who: Timed, game: Game, state: State, moves: list[int]) -> Thought:
-    one = jax.tree.map(lambda x: np.asarray(x)[None], jax.device_get(state))
-    found = who.search(jax.random.key(len(moves)), game, one)
-    top = np.argsort(-found.visits[0], kind="stable")[:SHOWN]
-    visits = tuple((int(a), int(found.visits[0, a])) for a in top if found.visits[0, a])
-    return Thought(int(found.action[0]), float(found.value[0]), visits)
 
 
 def _play(game: Game, choose: Choose, person: int) -> int:

@@ -19,12 +19,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from halfmove.arena.timed import room
+from halfmove.arena.timed import read_by, room
 from halfmove.core.game import Game, State, timestep
 from halfmove.core.types import Array, TimeStep
 from halfmove.play.minds import Mind, search_of
 from halfmove.play.opinion import Opinion, opinion_of
-from halfmove.search import RolloutSearch
 from halfmove.search.anytime import Anytime
 
 SLICE = 0.05  # seconds between two moments at which a search can be stopped
@@ -48,18 +47,10 @@ class Thinker:
     @functools.cached_property
     def most(self) -> int:
         """The simulations that one search may have: a power of two, by the memory it takes."""
-        most = room(self.mind.game, self._memory, least=LEAST, most=MOST)
-        search = search_of(self.mind, LEAST)
-        if isinstance(search, RolloutSearch) and search.adapt is not None:
-            # The features of every state are kept.
-            state = self.mind.game.init(jax.random.key(0))
-            _, said = jax.eval_shape(
-                self.mind.model.root, self.mind.variables, jax.random.key(0),
-                _seen(self.mind.game, state, self._mask(None)),
-            )  # fmt: skip
-            size = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(said.features))
-            most = min(most, max(LEAST, 1 << ((self._memory // size).bit_length() - 1)))
-        return most
+        mind, state = self.mind, self.mind.game.init(jax.random.key(0))
+        seen = _seen(mind.game, state, self._mask(None))
+        features = read_by(search_of(mind, LEAST), mind.model, mind.variables, seen)
+        return room(mind.game, self._memory, least=LEAST, most=MOST, features=features)
 
     def begin(
         self,
@@ -67,18 +58,18 @@ class Thinker:
         *,
         budget: int | None = None,
         only: Collection[int] | None = None,
-        before: "Thinking | None" = None,
+        memory: Any = None,
     ) -> "Thinking":
         """A search of `state`, which must not be over. `only`: the moves to choose from.
 
-        `before` is the last search of the same game, for a planner that carries something along.
+        `memory` is that of the last search of the same game, for a planner that carries it along.
         """
         slices = self._slices(self.most if budget is None else budget)
         budget = slices.capacity if budget is None else min(budget, slices.capacity)
         seen = _seen(self.mind.game, state, self._mask(only))
         self._searches += 1
         key = jax.random.fold_in(self._key, self._searches)
-        return Thinking(self, slices, seen, key, budget, before.memory if before else None)
+        return Thinking(self, slices, seen, key, budget, memory)
 
     def warm(self, state: State, *, budget: int | None = None) -> None:
         """Compiles what a search of that budget needs, and finds out how fast it is."""
@@ -137,7 +128,7 @@ class Thinking:
 
     @property
     def memory(self) -> Any:
-        """What the search of the game's next position takes up."""
+        """What the search of the game's next position takes up; None: nothing is carried along."""
         return self._slices.memory(self._going)
 
     @property

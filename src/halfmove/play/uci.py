@@ -51,7 +51,7 @@ class Dialogue:
             dialect.name: self._greet,
             "isready": self._ready,
             "setoption": self._option,
-            f"{dialect.name}newgame": lambda words: None,
+            f"{dialect.name}newgame": lambda words: seat.forget(),
             "position": self._position,
             "go": self._go,
             "quit": self._quit,

@@ -18,8 +18,8 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from halfmove.core.types import Array, Model, pytree
-from halfmove.search.simulate import Rows, Store, backward
+from halfmove.core.types import Array, pytree
+from halfmove.search.simulate import QUARTERS, Rows, Store, backward
 
 # Parts of a network that are never adapted: batch norm, its statistics and its parameters.
 # Policy Gradient Search paper, section 3.2.
@@ -76,6 +76,15 @@ class Policy:
 
     begin: dict[str, Array]  # of the network itself
     whole: Callable[[dict[str, Array]], Any]  # the model's head, or all of its parameters
+
+
+@dataclass(frozen=True)
+class Reader:
+    """An adapted policy: what it reads of a state, and what it makes of that."""
+
+    read: Callable[[Store, Array, Array], Any]  # slots before and of states [B, K] -> [B, K, ...]
+    logits: Callable[[dict[str, Array], Any], Array]  # of one game: what K read -> [K, A]
+    each: Callable[[Callable[..., Any]], Callable[..., Any]]  # the same of many games
 
 
 def policy_of(adapt: Adapt, model: Any, params: Any) -> Policy:
@@ -136,23 +145,33 @@ def climbed(adapt: Adapt, policy: Policy, memory: Adapted, gradient: dict[str, A
     return Adapted(jax.tree.map(jnp.add, memory.change, update), state)
 
 
-def head_logits(model: Any, policy: Policy, params: dict[str, Array]) -> Any:
-    """(store, slots [B, K]) -> logits [B, K, A] of every game's own head; -inf if illegal."""
+def head(model: Any, policy: Policy) -> Reader:
+    """A policy head: it reads what the network says of a state."""
 
-    def logits(store: Store, slots: Array) -> Array:
+    def read(store: Store, before: Array, slots: Array) -> Any:
         games = jnp.arange(slots.shape[0])[:, None]
-        features = jax.tree.map(lambda x: x[games, slots], store.features)
-        found = jax.vmap(lambda p, f: model.policy(policy.whole(p), f))(params, features)
-        legal = store.logits[games, slots] > -jnp.inf
+        return jax.tree.map(lambda x: x[games, slots], store.features)
+
+    return Reader(read, lambda p, features: model.policy(policy.whole(p), features), jax.vmap)
+
+
+def logits_of(reader: Reader, params: dict[str, Array]) -> Any:
+    """(store, rows [B, K]) -> logits [B, K, A] of every game's own policy; -inf if illegal."""
+
+    def logits(store: Store, rows: Rows) -> Array:
+        last = jnp.maximum(rows.length - 1, 0)[..., None]
+        before = jnp.take_along_axis(rows.path, last, axis=-1)[..., 0]
+        found = reader.each(reader.logits)(params, reader.read(store, before, rows.at))
+        legal = store.logits[jnp.arange(len(before))[:, None], rows.at] > -jnp.inf
         return jnp.where(legal, found.astype(jnp.float32), -jnp.inf)
 
     return logits
 
 
-def log_likelihood(logits: Array, legal: Array, action: Array, weight: Array) -> Array:
-    """Σ_k weight · log π(action_k). logits and legal [K, A], action and weight [K]."""
+def log_likelihood(logits: Array, legal: Array, weight: Array) -> Array:
+    """Σ weight · log π, over states and actions, [K, A] each."""
     logs = jax.nn.log_softmax(jnp.where(legal, logits.astype(jnp.float32), LOW))
-    return jnp.sum(weight * jnp.take_along_axis(logs, action[:, None], axis=-1)[:, 0])
+    return jnp.sum(weight * logs)
 
 
 def advantage(adapt: Adapt, store: Store, slots: Array, total: Array) -> Array:
@@ -162,44 +181,58 @@ def advantage(adapt: Adapt, store: Store, slots: Array, total: Array) -> Array:
     return total
 
 
-def head_gradient(
-    adapt: Adapt, model: Model, policy: Policy, params: dict[str, Array], store: Store, rows: Rows
+def gradient(
+    adapt: Adapt, reader: Reader, params: dict[str, Array], store: Store, rows: Rows
 ) -> tuple[Array, dict[str, Array]]:
-    """(returns at the root [B, K], the gradient of every game's own head [B, ...]).
+    """(returns at the root [B, K], the gradient of every game's own parameters [B, ...]).
 
-    K moves of each game at a time, whichever simulations they belong to: the longest is much
-    longer than most.
+    Every state is read once, whichever simulations went through it; a quarter of K of each game
+    at a time, for there are fewer than moves.
     """
-    head: Any = model
-    games, count, length = rows.path.shape
+    games, count = rows.at.shape[0], max(1, rows.at.shape[1] // QUARTERS)
     every = jnp.arange(games)[:, None]
 
     def keep(gains: Array, i: Array, total: Array, on: Array) -> Array:
         return gains.at[:, :, i].set(total)
 
     returned, gains = backward(store, rows, keep, jnp.zeros(rows.path.shape))
-    number = jnp.arange(length)
-    made = ((number > 0) & (number < rows.length[..., None])).reshape(games, -1)
-    place = jnp.where(made, jnp.cumsum(made, axis=1) - 1, made.shape[1])
-    listed = jnp.broadcast_to(jnp.arange(made.shape[1]), made.shape)
-    order = jnp.zeros(made.shape, jnp.int32).at[every, place].set(listed, mode="drop")
-    sizes = jnp.sum(made, axis=1, keepdims=True)
+    weight, before, order, sizes = _by_state(adapt, store, rows, gains)
 
-    def score(p: Any, features: Any, legal: Array, action: Array, weight: Array) -> Array:
-        return log_likelihood(head.policy(policy.whole(p), features), legal, action, weight)
+    def score(p: Any, read: Any, legal: Array, weight: Array) -> Array:
+        return log_likelihood(reader.logits(p, read), legal, weight)
 
-    def turn(i: Array, gradient: Any) -> Any:
+    def turn(i: Array, slope: Any) -> Any:
         some = i * count + jnp.arange(count)
-        k, move = jnp.divmod(jnp.take(order, some, axis=1, mode="clip"), length)
-        slots = rows.path[every, k, move]
-        weight = advantage(adapt, store, slots, gains[every, k, move])
-        weight = jnp.where(some < sizes, weight, 0.0)
-        features = jax.tree.map(lambda x: x[every, slots], store.features)
+        slots = jnp.take(order, some, axis=1, mode="clip")
+        own = jnp.where((some < sizes)[..., None], weight[every, slots], 0.0)
         legal = store.logits[every, slots] > -jnp.inf
-        action = jnp.take_along_axis(store.action, rows.path[every, k, move + 1], axis=1)
-        found = jax.vmap(jax.grad(score))(params, features, legal, action, weight)
-        return jax.tree.map(jnp.add, gradient, found)
+        read = reader.read(store, before[every, slots], slots)
+        found = reader.each(jax.grad(score))(params, read, legal, own)
+        return jax.tree.map(jnp.add, slope, found)
 
     parts = (jnp.max(sizes) + count - 1) // count
     nothing = jax.tree.map(jnp.zeros_like, params)
     return returned, jax.lax.fori_loop(0, parts, turn, nothing)
+
+
+def _by_state(
+    adapt: Adapt, store: Store, rows: Rows, gains: Array
+) -> tuple[Array, Array, Array, Array]:
+    """What is known of moves whose returns are `gains` [B, K, L + 1], by state.
+
+    (Sums over simulations [B, S, A], the states before [B, S], the slots of those that moves
+    were made in [B, S], as many as [B, 1]). The first move of a simulation is left out.
+    """
+    games, _, length = rows.path.shape
+    every, room = jnp.arange(games)[:, None], store.value.shape[1]
+    number = jnp.arange(1, length - 1)
+    made = (number < rows.length[..., None]).reshape(games, -1)
+    before, slots, after = (rows.path[..., i : length - 2 + i].reshape(games, -1) for i in range(3))
+    action = jnp.take_along_axis(store.action, after, axis=1)
+    known = advantage(adapt, store, slots, gains[..., 1:-1].reshape(games, -1))
+    at = jnp.where(made, slots, room)
+    weight = jnp.zeros(store.logits.shape).at[every, at, action].add(known, mode="drop")
+    came = jnp.zeros((games, room), jnp.int32).at[every, at].set(before, mode="drop")
+    there = jnp.zeros((games, room), bool).at[every, at].set(True, mode="drop")
+    order = jnp.argsort(~there, axis=1, stable=True)
+    return weight, came, order, jnp.sum(there, axis=1, keepdims=True)

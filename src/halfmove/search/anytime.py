@@ -237,7 +237,7 @@ def _look_treeless(search: RolloutSearch, model: Model, going: rollout.Going) ->
     games, actions = visits.shape
     total = 1 + jnp.sum(visits, axis=-1, keepdims=True)
     legal = jnp.sum(going.store.logits > -jnp.inf, axis=-1)
-    if search.cached(model):
+    if search.cached(model, going.store.node):
         seen, store = going.seen, going.store
         count = sequences.below(seen).at[:, :1].set(total)
         return Look(plan, count, seen.parent, seen.action, store.reward, store.discount, legal)

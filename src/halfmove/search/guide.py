@@ -13,6 +13,7 @@ from halfmove.search import unfrozen
 from halfmove.search.adapt import Adapt
 from halfmove.search.search import leaf_of
 from halfmove.search.simulate import Rows, Step, Store, backward
+from halfmove.search.unfrozen import Pair
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Guide:
 
     store: Store  # to begin with
     step: Step
-    logits: Callable[[Store, Array], Array]  # of the policy at slots [B, K]; [B, K, A]
+    logits: Callable[[Store, Rows], Array]  # [B, K, A], of the policy where the rows are
     learn: Callable[[Store, Rows], tuple[Array, Any]]  # (returns at the root [B, K], new memory)
 
 
@@ -32,9 +33,9 @@ def guide(
     """`memory` is what was adapted before, `keys` are for the root and for the simulations."""
     if adapt is None:
         return prior(model, params, store, memory)
-    if adapt.everything:
-        return whole(adapt, model, params, store, memory, keys, timestep)
-    return head(adapt, model, params, store, memory)
+    if isinstance(store.node, Pair):
+        return apart(adapt, model, params, store, memory, keys, timestep)
+    return together(adapt, model, params, store, memory)
 
 
 def prior(model: Model, params: Any, store: Store, memory: Any) -> Guide:
@@ -46,20 +47,21 @@ def prior(model: Model, params: Any, store: Store, memory: Any) -> Guide:
     return Guide(store, _step(model, params, store), _stored, learn)
 
 
-def head(adapt: Adapt, model: Model, params: Any, store: Store, memory: Any) -> Guide:
-    """Moves by every game's own policy head: Policy Gradient Search."""
+def together(adapt: Adapt, model: Model, params: Any, store: Store, memory: Any) -> Guide:
+    """Moves by every game's own policy in the model's states: Policy Gradient Search."""
     policy = adapting.policy_of(adapt, model, params)
     own = adapting.own(policy, memory)
+    reader = (unfrozen.network if adapt.everything else adapting.head)(model, policy)
 
     def learn(store: Store, rows: Rows) -> tuple[Array, Any]:
-        returned, slope = adapting.head_gradient(adapt, model, policy, own, store, rows)
+        returned, slope = adapting.gradient(adapt, reader, own, store, rows)
         return returned, adapting.climbed(adapt, policy, memory, slope)
 
-    step = _step(model, params, store, reads=True)
-    return Guide(store, step, adapting.head_logits(model, policy, own), learn)
+    step = _step(model, params, store, reads=not adapt.everything)
+    return Guide(store, step, adapting.logits_of(reader, own), learn)
 
 
-def whole(
+def apart(
     adapt: Adapt,
     model: Model,
     params: Any,
@@ -68,13 +70,13 @@ def whole(
     keys: tuple[Array, Array],
     timestep: Any,
 ) -> Guide:
-    """Moves by every game's own network: Policy Gradient Search without frozen parameters."""
+    """Moves by every game's own model in states of its own."""
     policy = adapting.policy_of(adapt, model, params)
     own = adapting.own(policy, memory)
     root_key, key = keys
     roots = unfrozen.roots(model, policy, own, root_key, timestep)
     mine = jax.tree.map(lambda x, root: x.at[:, 0].set(root), store.node.own, roots)
-    store = replace(store, node=unfrozen.Pair(store.node.true, mine))
+    store = replace(store, node=Pair(store.node.true, mine))
 
     def learn(store: Store, rows: Rows) -> tuple[Array, Any]:
         again = jax.random.clone(root_key)
@@ -87,8 +89,8 @@ def whole(
     return Guide(store, step, _stored, learn)
 
 
-def _stored(store: Store, slots: Array) -> Array:
-    return store.logits[jnp.arange(slots.shape[0])[:, None], slots]
+def _stored(store: Store, rows: Rows) -> Array:
+    return store.logits[jnp.arange(rows.at.shape[0])[:, None], rows.at]
 
 
 def _step(model: Model, params: Any, store: Store, *, reads: bool = False) -> Step:

@@ -231,7 +231,7 @@ def pgs(
 def pgs_unfrozen(simulations: int, *, learning_rate: float = 5e-6, **options: Any) -> RolloutSearch:
     """Policy Gradient Search that adapts all the policy is computed with, not its head alone.
 
-    Batch norm and the values stay the network's. Many times slower, and weaker in the paper.
+    Batch norm and the values stay the network's. Several times slower, and weaker in the paper.
     Options as `pgs`. Policy Gradient Search paper, section 4.3.
     """
     return pgs(simulations, learning_rate=learning_rate, everything=True, **options)

@@ -23,7 +23,7 @@ from halfmove.search.search import checked_logits, complain, hashed, plan_of, wh
 from halfmove.search.sequences import Sequences
 from halfmove.search.simulate import Rows, Store, Task
 from halfmove.search.tree import Noise, random_row, root_noise, with_pending
-from halfmove.search.unfrozen import Pair
+from halfmove.search.unfrozen import Pair, repeats, shared
 
 TRUNCATIONS = ("new", "fixed", "growing", "probability")
 ENGINES = ("auto", "xla")
@@ -114,10 +114,9 @@ class RolloutSearch:
         most = self.simulations if self.truncate == "new" else 0
         return most if self.remember is None else min(most, self.remember)
 
-    def cached(self, model: Model) -> bool:
-        """Whether states are remembered with their sequences."""
-        whole = self.adapt is not None and self.adapt.everything
-        return self.truncate == "new" and not whole and getattr(model, "repeats", False)
+    def cached(self, model: Model, node: Any) -> bool:
+        """Whether states such as `node` are remembered with their sequences."""
+        return self.truncate == "new" and not isinstance(node, Pair) and repeats(model)
 
 
 @pytree
@@ -134,7 +133,7 @@ class Going:
     q_max: Array  # [B] f32
     moves: Array  # [B] i32, of all simulations
     budget: Array  # [] i32, simulations that will run
-    timestep: Any  # where all of a network is adapted
+    timestep: Any  # where games have states of their own
     memory: Any  # [B, ...]
     loop_key: Array
     act_key: Array
@@ -165,11 +164,11 @@ def begun(
     if memory is None:
         memory = search.begin(model, params, games)
     adapt, features = search.adapt, None
-    if adapt is not None and adapt.everything:
-        node = Pair(node, node)
-    elif adapt is not None:
+    if adapt is not None and not adapt.everything:
         features = features_of(model, prediction)
-    cached, kept, k = search.cached(model), search.kept, search.at_once
+    elif adapt is not None and not (repeats(model) and shared(node)):
+        node = Pair(node, node)
+    cached, kept, k = search.cached(model, node), search.kept, search.at_once
     # Past what is remembered, and where nothing is, a batch has its own places.
     spare = k if kept < search.simulations else 0
     room = 1 + kept + spare if cached else 1 + search.depth * k
@@ -225,7 +224,7 @@ def _task(search: RolloutSearch, model: Model, going: Going, by: Guide) -> Task:
         new=search.truncate == "new",
         distinct=search.distinct,
         remember=search.kept,
-        cached=search.cached(model),
+        cached=search.cached(model, going.store.node),
         rows=max(AT_ONCE, every // PARTS) if search.distinct else every,
     )
 

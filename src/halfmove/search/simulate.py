@@ -59,7 +59,7 @@ class Task:
     rule: Rule
     seed: Array  # [B] u32
     step: Step
-    logits: Callable[[Store, Array], Array]  # of the policy at slots [B, K]; [B, K, A]
+    logits: Callable[[Store, Rows], Array]  # [B, K, A], of the policy where the rows are
     threshold: float  # a sequence less likely is long enough; 0: no matter
     new: bool  # whether a sequence is long enough when it is new
     distinct: bool  # whether it must be new among the simulations of this batch too
@@ -260,7 +260,7 @@ def _stopped(task: Task, rows: Rows, store: Store) -> Rows:
 
 def _choose(task: Task, store: Store, rows: Rows, on: Array) -> Rows:
     """The rows that are `on` with their next move, by the rule on the policy of their state."""
-    logits = task.logits(store, rows.at)
+    logits = task.logits(store, rows)
     prior, actions = softmax(logits), logits.shape[-1]
     one = jnp.take_along_axis(store.value, rows.at, axis=1)
     nothing = jnp.zeros_like(prior)

@@ -143,14 +143,14 @@ def searched(
     It has `rows` rows, or as many as a power of two, so that few programs are compiled.
     """
     states = stacked([board.state for board in boards], rows)
-    memory = _memory(who, boards, rows)
+    memory = carried(who.planner, who.model, who.variables, boards, rows)
     action, value, top, visits, after = jax.device_get(
         _search(game, who.planner, who.model, who.variables, key, states, memory)
     )
+    if memory is not None:
+        carry(boards, after)
     found = []
     for i, board in enumerate(boards):
-        if memory is not None:
-            board.memory[board.to_play] = jax.tree.map(lambda x, i=i: x[i], after)
         counts = {int(a): int(n) for a, n in zip(top[i], visits[i], strict=True) if n}
         found.append(Choice(int(action[i]), Note(float(value[i]), counts)))
         if not (0 <= found[-1].action < game.actions and board.legal[found[-1].action]):
@@ -198,18 +198,26 @@ def stacked(states: list[Any], rows: int = 0) -> Any:
     return jax.tree.map(lambda *x: np.stack(x), *filled)
 
 
-def _memory(who: Searcher, boards: list[Board], rows: int) -> Any:
-    """What the planner has carried along these games; None if it carries nothing."""
-    if not isinstance(who.planner, Remembering):
+def carried(
+    planner: Planner, model: Model, variables: Any, boards: list[Board], rows: int = 0
+) -> Any:
+    """What who moves has carried along these games, as `stacked`; None: the planner has nothing."""
+    if not isinstance(planner, Remembering):
         return None
     fresh: Any = None
     kept = []
     for board in boards:
         if board.to_play not in board.memory and fresh is None:
-            new = jax.device_get(who.planner.begin(who.model, who.variables, 1))
+            new = jax.device_get(planner.begin(model, variables, 1))
             fresh = jax.tree.map(lambda x: x[0], new)
         kept.append(board.memory.get(board.to_play, fresh))
     return stacked(kept, rows)
+
+
+def carry(boards: list[Board], memory: Any) -> None:
+    """Keeps the memory [B, ...] that who moves has after these searches."""
+    for i, board in enumerate(boards):
+        board.memory[board.to_play] = jax.tree.map(lambda x, i=i: x[i], memory)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1, 2))
