@@ -171,8 +171,10 @@ def test_close_from_another_thread_ends_the_waiting(tmp_path):
 
 
 MASTER = """
-import sys, time
+import signal, sys, time
 from halfmove.arena.engines.child import Child
+# Tests that were started in the background ignore it, and so does all that they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 child = Child(sys.argv[1:])
 child.say("komi 0", time.monotonic() + 10)
 answer = child.line(time.monotonic() + 10)
