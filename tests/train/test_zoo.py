@@ -59,6 +59,7 @@ def test_a_run_is_added_with_its_card(tmp_path, monkeypatch, capsys):
     assert jax.tree.all(jax.tree.map(lambda a, b: (a == b).all(), mine, theirs))
     kept = json.loads((tmp_path / "zoo" / "ttt" / "card.json").read_text())
     assert kept["positions"] == 32
-    assert kept["minutes"] > 0
+    assert kept["minutes"] == round(zoo.minutes(run), 1)
+    assert zoo.minutes(run) > 0
     parts = [path.name for path in (tmp_path / "zoo" / "ttt" / "checkpoints").glob("*/*.safe*")]
     assert parts == ["variables.safetensors"]
