@@ -81,7 +81,7 @@ def ours(case: Case, scale: Scale) -> tuple[float, float]:
     play = SelfPlay(game, model, search, scale.lanes, scale.moves)
     run = jax.jit(play.play, donate_argnums=1)
     keys = iter(jax.random.split(jax.random.key(1), 1000))
-    lanes = play.begin(next(keys))
+    lanes = play.begin(next(keys), variables)
 
     def once() -> Any:
         nonlocal lanes
