@@ -231,7 +231,7 @@ def main() -> None:
         "device": jax.devices()[0].device_kind,
         "jax": jax.__version__,
         "date": time.strftime("%Y-%m-%d"),
-        "options": vars(options),
+        "options": {name: x for name, x in vars(options).items() if name != "json"},
         "lines": [],
     }
     lines: list[dict[str, Any]] = found["lines"]  # type: ignore[assignment]

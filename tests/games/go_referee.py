@@ -99,18 +99,20 @@ class Referee:
         self.moves += 1
         self.over = self.passes == 2 or self.moves == self.max_moves
 
+    def owners(self):
+        """[size][size]: 1 in black's area, -1 in white's, else 0."""
+        whose = [0] * self.size**2
+        for point, mark in enumerate(self.board):
+            border = {mark}
+            if mark == EMPTY:
+                region = self._reach(self.board, point, EMPTY, None)
+                border = {self.board[n] for p in region for n in self.near[p]} - {EMPTY}
+            whose[point] = (border == {BLACK}) - (border == {WHITE})
+        return [whose[i : i + self.size] for i in range(0, len(whose), self.size)]
+
     def score(self):
         """Black's area less white's."""
-        total, seen = 0, set()
-        for point, mark in enumerate(self.board):
-            if mark != EMPTY:
-                total += 1 if mark == BLACK else -1
-            elif point not in seen:
-                region = self._reach(self.board, point, EMPTY, None)
-                seen |= region
-                border = {self.board[n] for p in region for n in self.near[p]} - {EMPTY}
-                total += len(region) * ((border == {BLACK}) - (border == {WHITE}))
-        return total
+        return sum(map(sum, self.owners()))
 
     def result(self):
         """1 if black won, -1 if white did, 0 for a draw or a game that goes on."""

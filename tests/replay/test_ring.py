@@ -225,3 +225,36 @@ def test_steps_of_another_size_are_refused():
         replay.add(store, episodes.steps(streams, 0, 3))
     with pytest.raises(ValueError, match="no priorities"):
         replay.reprioritise(store, jnp.zeros(1, int), jnp.zeros(1, int), jnp.ones(1))
+
+
+def test_the_last_move_of_a_window_s_game():
+    streams = episodes.lanes(7, LANES, MOVES, longest=15)
+    replay = Replay(lanes=LANES, length=LENGTH, chunk=CHUNK, window=2, ends=True)
+    at = programs(replay)[1]
+    checked = 0
+    for head, store in filled(replay, streams, MOVES):
+        lane, time = everywhere(head)
+        sample = jax.device_get(at(store, lane, time))
+        for i, (b, t) in enumerate(zip(lane, time, strict=True)):
+            end = episodes.end_of(streams[b][:head], t) if t >= 0 else None
+            if not sample.known[i]:
+                continue
+            assert sample.final.state["id"][i] == streams[b][end].number
+            assert sample.final.action[i] == streams[b][end].action
+            checked += 1
+    assert checked > 300
+
+
+@pytest.mark.parametrize("growth", [0.0, 0.5, 1.0])
+def test_a_window_that_grows(growth):
+    streams = episodes.lanes(8, LANES, MOVES, longest=3)
+    first = 9 * LANES
+    replay = Replay(lanes=LANES, length=LENGTH, chunk=CHUNK, window=1, first=first, growth=growth)
+    whole = dataclasses.replace(replay, first=0)
+    for head, store in filled(replay, streams, 60):
+        newest = 9 * max(head / 9, 1) ** growth
+        columns = np.asarray(jax.jit(replay.eligible)(store))
+        times = head - 1 - (head - 1 - np.arange(LENGTH)) % LENGTH
+        wanted = np.asarray(jax.jit(whole.eligible)(store)) & (times >= head - newest)
+        np.testing.assert_array_equal(columns, wanted)
+    assert columns.sum() == LANES * min(LENGTH, int(newest))

@@ -15,7 +15,7 @@ def told(text, moves, ends):
     for move, end in zip(moves, ends, strict=True):
         actions.append(game.parse_move(state, move))
         state = game.init(jax.random.key(0)) if end else games.play(game, state, move)
-    found = list(lane.add(np.array(actions), np.array(ends)))
+    found = [lane.text(game) for game in lane.add(np.array(actions), np.array(ends))]
     assert not lane.moves
     return lane, found
 

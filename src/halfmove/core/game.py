@@ -68,6 +68,11 @@ class Game(abc.ABC):
     def observe(self, state: State) -> Array:
         """[H, W, C] f32, what the player to move sees, from that player's side."""
 
+    def ownership(self, state: State) -> Array | None:
+        """[H, W] f32, whose each place of a finished game is: 1 player 0's, -1 player 1's, 0 no
+        one's. None: the game has no such thing."""
+        return None
+
     def action_planes(self, action: Array) -> Array:
         """[H, W, C'] f32, an action as a learned model's dynamics read it."""
         height, width = self.observation_shape[:2]

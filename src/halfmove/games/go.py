@@ -102,6 +102,10 @@ class Go(Game):
         black = jnp.where(white, 0, 1) * jnp.ones((1, self.size, self.size), jnp.int32)
         return jnp.concatenate([planes, black]).transpose(1, 2, 0).astype(jnp.float32)
 
+    def ownership(self, state: State) -> Array:
+        """[size, size] f32: the areas."""
+        return go_state.ownership(self.size, state).astype(jnp.float32)
+
     def action_planes(self, action: Array) -> Array:
         """[size, size, 1]: the stone; nothing for a pass."""
         stone = jnp.arange(self.size**2) == action

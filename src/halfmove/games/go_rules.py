@@ -167,13 +167,18 @@ def open_points(
     return breathing, takes, (grid.neighbours(own) & empty) - breathing
 
 
-def area(grid: Grid, black: Bits, white: Bits) -> Array:
-    """[] i32, black's area less white's: stones, and empty points that reach one colour only."""
+def areas(grid: Grid, black: Bits, white: Bits) -> tuple[Bits, Bits]:
+    """Black's area and white's: stones, and empty points that reach one colour only."""
     empty = grid.board() - black - white
     reached = grid.together(
         lambda stones: grid.flood(grid.neighbours(stones), empty), [black, white]
     )
-    mine, theirs = black | (reached[0] - reached[1]), white | (reached[1] - reached[0])
+    return black | (reached[0] - reached[1]), white | (reached[1] - reached[0])
+
+
+def area(grid: Grid, black: Bits, white: Bits) -> Array:
+    """[] i32, black's area less white's."""
+    mine, theirs = areas(grid, black, white)
     return mine.count() - theirs.count()
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from halfmove.core.types import Array, pytree
 from halfmove.games.go_bits import Bits, Grid, choose
-from halfmove.games.go_rules import Info, Now, Rules, advance, area, open_points
+from halfmove.games.go_rules import Info, Now, Rules, advance, area, areas, open_points
 from halfmove.games.go_superko import Name
 
 EXTRA = 4  # sets beside the boards: legal, in atari, gone from black, gone from white
@@ -119,5 +119,16 @@ def step(rules: Rules, state: State, action: Array) -> State:
 @functools.partial(jax.jit, static_argnums=0)
 def lead(size: int, state: State) -> Array:
     """[] i32, black's area less white's."""
-    black, white = (Bits((words,)) for words in state.boards[0])
-    return area(Grid(size), black, white)
+    return area(Grid(size), *_stones(state))
+
+
+def ownership(size: int, state: State) -> Array:
+    """[size, size] i32: 1 black's area, -1 white's, 0 neither's."""
+    grid = Grid(size)
+    mine, theirs = areas(grid, *_stones(state))
+    return grid.unpack(mine.parts[0]) - grid.unpack(theirs.parts[0])
+
+
+def _stones(state: State) -> tuple[Bits, Bits]:
+    black, white = state.boards[0]
+    return Bits((black,)), Bits((white,))

@@ -150,6 +150,11 @@ class Othello(Game):
         planes = jnp.stack([_bits(state.mine), _bits(state.theirs)], axis=-1)
         return planes.reshape(8, 8, 2).astype(jnp.float32)
 
+    def ownership(self, state: State) -> Array:
+        """[8, 8] f32: the discs."""
+        mine, theirs = (_bits(discs).astype(jnp.float32) for discs in (state.mine, state.theirs))
+        return (jnp.where(state.turn == 0, 1.0, -1.0) * (mine - theirs)).reshape(8, 8)
+
     def action_planes(self, action: Array) -> Array:
         """[8, 8, 1]: the disc; nothing for a pass."""
         return (jnp.arange(64) == action).reshape(8, 8, 1).astype(jnp.float32)

@@ -26,7 +26,11 @@ def turned(key: Array, game: Game, batch: Batch) -> Batch:
     if legal is not None:
         legal = jnp.take_along_axis(legal, inverse, axis=-1)
     played = jnp.asarray(maps)[s[:, None], targets.played]
+    owners = targets.owners
+    if owners is not None:
+        places = jax.vmap(game.turn)(owners.places[..., None], s)[..., 0]
+        owners = replace(owners, places=places)
     return Batch(
         jax.vmap(game.turn)(batch.observation, s),
-        replace(targets, policy=policy, legal=legal, played=played),
+        replace(targets, policy=policy, legal=legal, played=played, owners=owners),
     )

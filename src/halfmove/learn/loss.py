@@ -26,10 +26,11 @@ class LossConfig:
     policy_weight: float = 1.0
     value_weight: float = 1.0  # 0.25 in MuZero Reanalyze
     reward_weight: float = 1.0
+    ownership_weight: float = 1.0  # of whose the places will be; the mean over them
     l2: float = 1e-4  # c of c ‖θ‖², on kernels only; 0: none
 
     def __post_init__(self) -> None:
-        for name in ("policy_weight", "value_weight", "reward_weight", "l2"):
+        for name in ("policy_weight", "value_weight", "reward_weight", "ownership_weight", "l2"):
             if not getattr(self, name) >= 0:
                 raise ValueError(f"{name} must be at least 0, got {getattr(self, name)}")
 
@@ -85,6 +86,10 @@ def of_outputs(
         each = jnp.sum(scale * jnp.where(mask > 0, mask * one, 0.0), axis=1)
         total += factor * jnp.mean(targets.weight * each)
         metrics[f"{name}_loss"] = _mean(one, mask)
+    if outputs.owners is not None and targets.owners is not None:
+        one, mask = _owned(outputs.owners, targets.owners.places), targets.owners.mask
+        total += config.ownership_weight * jnp.mean(targets.weight * mask * one)
+        metrics["ownership_loss"] = _mean(one, mask)
     return total, {**metrics, **_scores(model, outputs, targets, log_policy)}
 
 
@@ -106,6 +111,14 @@ def _log_policy(logits: Array, legal: Array | None) -> Array:
         allowed = legal[:, None] | (jnp.arange(logits.shape[1]) > 0)[:, None]
         logits = jnp.where(allowed, logits, FLOOR)
     return jax.nn.log_softmax(logits)
+
+
+def _owned(logits: Array, owners: Array) -> Array:
+    """[n]: the mean over places of KL(owner, σ(logits)); a place of no one's is one half."""
+    mine = (1 + owners) / 2
+    entropy = jax.scipy.special.xlogy(mine, mine) + jax.scipy.special.xlogy(1 - mine, 1 - mine)
+    each = entropy - mine * jax.nn.log_sigmoid(logits) - (1 - mine) * jax.nn.log_sigmoid(-logits)
+    return jnp.mean(each, axis=(1, 2))
 
 
 def _scores(model: Trainable, outputs: Outputs, targets: Targets, log_policy: Array) -> Metrics:

@@ -13,6 +13,14 @@ from halfmove.replay import Sample
 
 
 @pytree
+class Owners:
+    """Whose each place was in the end."""
+
+    places: Array  # [n, H, W] f32, 1 the mover's, -1 the other's, 0 no one's
+    mask: Array  # [n] f32, 1 where that is known
+
+
+@pytree
 class Targets:
     """What n positions and K moves from each should give. The masks are weights of the losses."""
 
@@ -25,6 +33,7 @@ class Targets:
     reward_mask: Array  # [n, K + 1] f32; 0 at the first, which no move leads to
     weight: Array  # [n] f32, of all losses of a window
     legal: Array | None = None  # [n, A] bool, at the first position; None: unknown
+    owners: Owners | None = None  # of the first position
 
     @property
     def action(self) -> Array:

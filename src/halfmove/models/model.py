@@ -17,6 +17,7 @@ class Outputs:
     policy: Array  # [B, K + 1, A] f32 logits
     value: Array  # [B, K + 1, V] f32, for `value_head.decode`; of all actions, [B, 1, A, V]
     reward: Array | None  # [B, K + 1, V'] f32, of the move INTO k; None: the rules know it
+    owners: Array | None = None  # [B, H, W] f32 logits, of the position they begin in
 
 
 class Trainable(Model, Protocol):

@@ -82,10 +82,10 @@ class Rules:
                 f"known rules are not unrolled: K must be 0, got {action.shape[1]} actions; "
                 "use models.Learned to unroll a learned model"
             )
-        (policy, value), moved = self.network.apply(
+        (policy, value, *owners), moved = self.network.apply(
             variables, observation, train, mutable=["stats"] if train else []
         )
-        outputs = Outputs(policy[:, None], value[:, None], None)
+        outputs = Outputs(policy[:, None], value[:, None], None, *owners)
         return outputs, moved.get("stats", variables["stats"])
 
     def head_of(self, variables: Variables) -> Variables:

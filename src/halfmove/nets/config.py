@@ -39,6 +39,7 @@ class NetConfig:
     policy_planes: int = 4  # before a dense policy; AlphaZero: 2
     value_planes: int = 4  # before the value's and the reward's hidden layer; AlphaZero: 1
     head_width: int = 64  # of that hidden layer; AlphaZero: 256
+    ownership: bool = False  # a head for whose each place will be in the end (KataGo); known rules
     value: HeadConfig = field(default_factory=HeadConfig)
     reward: HeadConfig = field(default_factory=lambda: HeadConfig("linear"))  # learned models
 

@@ -41,6 +41,14 @@ class PolicyHead(nn.Module):
         return Dense(self.actions)(x)
 
 
+class OwnerHead(nn.Module):
+    """Logits [B, H, W] f32 of features [B, H, W, C]: will the mover own this place in the end?"""
+
+    @nn.compact
+    def __call__(self, x: Array) -> Array:
+        return Dense(1)(x)[..., 0]
+
+
 class ScalarHead(nn.Module):
     """Raw outputs [B, V] f32 of features [B, H, W, C] or [B, F], for `head.decode`.
 

@@ -8,14 +8,15 @@ from flax import linen as nn
 
 from halfmove.core.types import Array
 from halfmove.nets.config import NetConfig
-from halfmove.nets.heads import PolicyHead, ScalarHead
+from halfmove.nets.heads import OwnerHead, PolicyHead, ScalarHead
 from halfmove.nets.towers import Tower, tower
 
 FLAT = 1e-5  # a hidden state that spans no more is the same everywhere
 
 
 class Network(nn.Module):
-    """A tower, a policy and a value head: AlphaZero's network."""
+    """A tower, a policy and a value head: AlphaZero's network. With `ownership` a third head,
+    which only learning asks: what it needs to know is good for the tower."""
 
     config: NetConfig
     actions: int
@@ -25,6 +26,7 @@ class Network(nn.Module):
         self.tower = tower(self.config)
         self.policy = PolicyHead(self.config, self.actions, self.places)
         self.value = ScalarHead(self.config, self.config.value)
+        self.owners = OwnerHead() if self.config.ownership else None
 
     def features(self, x: Array, train: bool) -> Array:
         """What the heads read of observations x [B, ...]."""
@@ -34,8 +36,11 @@ class Network(nn.Module):
         """Policy logits [B, A] and raw values [B, V]."""
         return self.policy(features, train), self.value(features, train)
 
-    def __call__(self, x: Array, train: bool) -> tuple[Array, Array]:
-        return self.predict(self.features(x, train), train)
+    def __call__(self, x: Array, train: bool) -> tuple[Array, ...]:
+        """What `predict` says, and the owners' logits [B, H, W] if there are any."""
+        features = self.features(x, train)
+        found = self.predict(features, train)
+        return found if self.owners is None else (*found, self.owners(features))
 
 
 class ActionValues(nn.Module):

@@ -21,7 +21,9 @@ import jax.numpy as jnp
 
 from halfmove.core.types import Array, Step
 from halfmove.replay import draw, outcome, policies
-from halfmove.replay.store import Context, Sample, Store
+from halfmove.replay.store import Context, Final, Sample, Store
+
+NEVER = 2**31 - 1  # the time of an end that has not come
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,9 @@ class Replay:
     dense: int = 512  # policies of more actions than this are kept as their largest entries,
     largest: int = 64  # this many of them
     half: bool = True  # dense policies as f16
+    ends: bool = False  # whether a sample brings the last move of its game
+    first: int = 0  # if not 0: only the newest moves are eligible, so many at first,
+    growth: float = 0.75  # then as the moves played so far to this power (KataGo's window)
 
     def __post_init__(self) -> None:
         least = {"lanes": 1, "length": 1, "chunk": 1, "window": 1, "context": 0, "largest": 1}
@@ -70,6 +75,11 @@ class Replay:
             raise ValueError(f"lanes * length must be less than 2**31, got {self.capacity}")
         if self.kind not in ("uniform", "prioritised"):
             raise ValueError(f"kind must be 'uniform' or 'prioritised', got {self.kind!r}")
+        if self.first < 0 or not 0 <= self.growth <= 1:
+            raise ValueError(
+                "first must be at least 0 and growth from 0 to 1, "
+                f"got {self.first} and {self.growth}"
+            )
         if self.alpha < 0 or self.beta < 0 or not self.floor > 0:
             raise ValueError(
                 "alpha and beta must be at least 0 and floor greater than 0, "
@@ -83,7 +93,7 @@ class Replay:
 
     def empty(self, example: Step) -> Store:
         """A store for moves like `example`, [B, T] arrays or their shapes."""
-        kept = jax.eval_shape(self._kept, example)
+        kept = jax.eval_shape(self.kept, example)
         room = (self.lanes, self.length)
         prioritised = self.kind == "prioritised"
         return Store(
@@ -94,6 +104,7 @@ class Replay:
             head=jnp.zeros((), jnp.int32),
             priority=jnp.zeros(room, jnp.float32) if prioritised else None,
             top=jnp.ones((), jnp.float32) if prioritised else None,
+            end=jnp.full(room, NEVER, jnp.int32) if self.ends else None,
         )
 
     def add(self, store: Store, steps: Step) -> Store:
@@ -114,14 +125,20 @@ class Replay:
         priority = store.priority
         if priority is not None and store.top is not None:
             priority = put(priority, jnp.broadcast_to(store.top, steps.action.shape))
+        end = store.end
+        if end is not None:
+            times = jnp.where(steps.last, store.head + jnp.arange(self.chunk), NEVER)
+            times = jax.lax.cummin(times, axis=1, reverse=True)
+            end = put(jnp.where(jnp.abs(store.side) == 1, times[:, :1], end), times)
         return Store(
-            steps=jax.tree.map(put, store.steps, self._kept(steps)),
+            steps=jax.tree.map(put, store.steps, self.kept(steps)),
             outcome=put(earlier[0], new.outcome),
             side=put(earlier[1], new.side),
             running=running,
             head=store.head + self.chunk,
             priority=priority,
             top=store.top,
+            end=end,
         )
 
     def sample(self, store: Store, key: Array, n: int) -> Sample:
@@ -165,6 +182,7 @@ class Replay:
             known=known,
             age=store.head - 1 - time,
             context=self._before(store, lanes, columns[:, :c], there[:, :c]) if c else None,
+            final=None if store.end is None else self._final(store, lane, columns[:, c]),
         )
 
     def reprioritise(self, store: Store, lane: Array, time: Array, priority: Array) -> Store:
@@ -221,6 +239,9 @@ class Replay:
         oldest = store.head - self.length
         # Where nothing was overwritten yet, nothing is missing before the first move of all.
         there = (times >= 0) & ((times - self.context >= oldest) | (oldest <= 0))
+        if self.first:
+            few = self.first / self.lanes
+            there &= times >= store.head - few * jnp.maximum(store.head / few, 1.0) ** self.growth
         if self.finished_only:
             return there & (store.side == outcome.ENDED)
         complete = times + self.window <= store.head
@@ -243,10 +264,13 @@ class Replay:
         newest = store.head - 1
         return newest - (newest - jnp.arange(self.length)) % self.length
 
-    def _kept(self, steps: Step) -> Step:
+    def kept(self, steps: Step) -> Step:
+        """The moves as the store keeps them; those that `kept` has given stay as they are."""
         return replace(steps, policy=self._policy(steps.policy))
 
-    def _policy(self, policy: Array) -> Any:
+    def _policy(self, policy: Array | policies.Pairs) -> Any:
+        if isinstance(policy, policies.Pairs):
+            return policy
         many = policy.shape[-1] > self.dense
         return policies.keep(policy, largest=self.largest if many else None, half=self.half)
 
@@ -258,6 +282,14 @@ class Replay:
         # Counted from the end: a move belongs to the window's game if no game ended at it or later.
         ends = jnp.cumsum(last[:, ::-1], axis=1, dtype=jnp.int32)[:, ::-1]
         return Context(state, action, there & (ends == 0))
+
+    def _final(self, store: Store, lane: Array, column: Array) -> Final:
+        assert store.end is not None
+        at = store.end[lane, column] % self.length
+        state, action = jax.tree.map(
+            lambda ring: ring[lane, at], (store.steps.state, store.steps.action)
+        )
+        return Final(state, action)
 
     def _writable(self, store: Store, lane: Array, time: Array) -> Array:
         """[n] i32, the columns of moves that are still there; `length` where not, or said before.

@@ -20,6 +20,7 @@ class Store:
     head: Array  # [] i32, moves written so far, the same for all lanes
     priority: Array | None  # [lanes, length] f32, p^alpha; None: uniform
     top: Array | None  # [] f32, the greatest p^alpha so far, which new moves get
+    end: Array | None = None  # [lanes, length] i32, the last move of the game; NEVER: not yet
 
 
 @pytree
@@ -29,6 +30,14 @@ class Context:
     state: Any  # [n, C, ...], oldest first
     action: Array  # [n, C] i32
     mask: Array  # [n, C] bool, whether of the same game as the window's first move
+
+
+@pytree
+class Final:
+    """The last move of a game: where it was made, and what it was."""
+
+    state: Any  # [n, ...]
+    action: Array  # [n] i32
 
 
 @pytree
@@ -44,3 +53,4 @@ class Sample:
     known: Array  # [n] bool, whether the game has ended by its rules
     age: Array  # [n] i32, how many moves of the lane are newer
     context: Context | None = None
+    final: Final | None = None  # of each window's game, where it is `known`

@@ -37,6 +37,8 @@ class ReplayConfig:
     gigabytes: float = 1.0  # at most
     place: Literal["auto", "device", "host"] = "auto"  # auto: the host if the device is too small
     kind: Literal["uniform", "prioritised"] = "uniform"
+    first: int = 0  # 0: all are drawn from; else the newest only: so many at first,
+    growth: float = 0.75  # and in time as the positions played so far to this power
     alpha: float = 1.0  # prioritised: by |ν - z|^alpha
     beta: float = 1.0  # and importance weights (1 / (N P))^beta
 

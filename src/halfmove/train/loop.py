@@ -207,10 +207,11 @@ class Loop:
         if self._record is None:
             return
         action, last = jax.device_get((steps.action[0], steps.last[0]))
-        for text in self._record.add(action, last):
+        for moves in self._record.add(action, last):
             part = self.iteration // self.config.save_every
             if part > self._told:
                 self._told = part
+                text = self._record.text(moves)
                 self._run.write_game(f"{self.iteration + 1}{self._record.suffix}", text)
 
     def _learn(self, key: Array) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import contextlib
 import functools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -21,6 +21,7 @@ from halfmove.learn import reanalyse, targets
 from halfmove.learn.augment import turned
 from halfmove.learn.loss import simple
 from halfmove.learn.optimiser import optimiser
+from halfmove.learn.owners import owners
 from halfmove.learn.update import Batch, update
 from halfmove.learn.views import View, narrowed, of_frames, of_game, of_observations
 from halfmove.models import Learned, QValues, Rules, Spec, Trainable, Variables
@@ -129,9 +130,9 @@ class Parts:
         if self.shelf is None:
             return jax.jit(self._learn, donate_argnums=(0, 1, 3))
         device = jax.local_devices()[0]
-        draw = jax.jit(self._draw)
-        learn = jax.jit(self._learn_from, donate_argnums=(0, 1))
-        keep = jax.jit(self._keep, donate_argnums=0)
+        draw = jax.jit(self.draw)
+        learn = jax.jit(self.learn_from, donate_argnums=(0, 1))
+        keep = jax.jit(self.keep, donate_argnums=0)
 
         def run(
             variables: Variables, opt_state: Any, target: Variables, store: Store, key: Array
@@ -149,22 +150,24 @@ class Parts:
         self, variables: Variables, opt_state: Any, target: Variables, store: Store, key: Array
     ) -> tuple[Variables, Any, Store, dict[str, Array]]:
         keys = jax.random.split(key, 4)
-        sample = self._draw(store, keys[0])
-        variables, opt_state, found, metrics = self._learn_from(
+        sample = self.draw(store, keys[0])
+        variables, opt_state, found, metrics = self.learn_from(
             variables, opt_state, target, sample, keys[1:]
         )
-        return variables, opt_state, self._keep(store, found), metrics
+        return variables, opt_state, self.keep(store, found), metrics
 
-    def _draw(self, store: Store, key: Array) -> Sample:
+    def draw(self, store: Store, key: Array) -> Sample:
+        """What one update learns from."""
         return self.replay.sample(store, key, self.config.learn.batch)
 
-    def _learn_from(
+    def learn_from(
         self, variables: Variables, opt_state: Any, target: Variables, sample: Sample, keys: Array
     ) -> tuple[Variables, Any, "Found", dict[str, Array]]:
+        """One update by a sample, which is searched again in part; three keys."""
         again_key, past_key, turn_key = keys
         again = None
         if self.config.reanalyse.share:
-            sample, again = self._again(variables, target, sample, again_key)
+            sample, again = self.again(variables, target, sample, again_key)
         batch = self.batch(sample, past_key, turn_key)
         variables, opt_state, metrics = update(
             self.model, self.optimiser, self.config.learn.loss, variables, opt_state, batch
@@ -173,7 +176,7 @@ class Parts:
         found = Found(sample.lane, sample.time, targets.priority(sample, batch.targets), again)
         return variables, opt_state, found, metrics
 
-    def _keep(self, store: Store, found: "Found") -> Store:
+    def keep(self, store: Store, found: "Found") -> Store:
         """The store with what an update found out about its sample."""
         if found.again is not None:
             store = self.replay.rewrite(store, **found.again)
@@ -195,14 +198,17 @@ class Parts:
             goal = targets.outcome(sample, **options)
         if learn.policy == "simple":
             goal = simple(goal)
+        if self.game is not None and sample.final is not None:
+            goal = replace(goal, owners=owners(self.game, sample))
         batch = Batch(first.observation, goal)
         if self.game is None or not learn.symmetries:
             return batch
         return turned(turn_key, self.game, batch)
 
-    def _again(
+    def again(
         self, variables: Variables, target: Variables, sample: Sample, key: Array
     ) -> tuple[Sample, dict[str, Array]]:
+        """The sample searched again in part, and what that found, as `Replay.rewrite` takes it."""
         learn = self.config.learn
         rows = reanalyse.rows_of(learn.batch, self.config.reanalyse.share)
         moves = learn.unroll + 1
@@ -258,14 +264,28 @@ def parts_of(config: TrainConfig) -> Parts:
         return _of_environment(config)
     game = games.read(config.game)
     model = model_of(config, game)
+    _check_ownership(config, game)
     search = planner_of(config.search)
     play = config.selfplay
     lanes = SelfPlay(game, model, search, play.lanes, play.chunk, play.explore, play.calibration)
     example = jax.eval_shape(functools.partial(_one_chunk, lanes, model))
     return Parts(
-        config, game, model, search, lanes, _replay(config, example),
+        config, game, model, search, lanes,
+        _replay(config, example, ends=config.net.ownership),
         optimiser(config.learn.optimiser), of_game(game), example,
     )  # fmt: skip
+
+
+def _check_ownership(config: TrainConfig, game: Game) -> None:
+    if not config.net.ownership:
+        return
+    state = jax.eval_shape(game.init, jax.random.key(0))
+    if jax.eval_shape(game.ownership, state) is None:
+        raise ValueError(
+            f"no one owns places in the end of {game.name}: net.ownership must be false"
+        )
+    if config.model != "rules":
+        raise ValueError("net.ownership is for known rules: choose --model rules")
 
 
 def model_of(config: TrainConfig, game: Game) -> Trainable:
@@ -333,6 +353,8 @@ def _replay(config: TrainConfig, example: Step, **options: Any) -> Replay:
         kind=config.replay.kind,
         alpha=config.replay.alpha,
         beta=config.replay.beta,
+        first=config.replay.first,
+        growth=config.replay.growth,
         **options,
     )
 
