@@ -169,9 +169,10 @@ def test_moves_are_drawn_by_visits(heat):
     assert counts[0] == 0
 
 
-def test_without_a_search_moves_are_drawn_by_the_policy():
+@pytest.mark.parametrize(("visits", "by"), [(0, "visits"), (1, "policy")])
+def test_moves_are_drawn_by_the_policy_if_asked_or_nothing_was_searched(visits, by):
     many = 20_000
     policy = np.array([0.5, 0.0, 0.25, 0.25])
-    plan = fake_plan(np.zeros((many, 4), int), np.tile(policy, (many, 1)))
-    counts = np.bincount(np.asarray(draw(jax.random.key(1), plan, 1.0)), minlength=4) / many
+    plan = fake_plan(np.full((many, 4), visits), np.tile(policy, (many, 1)))
+    counts = np.bincount(np.asarray(draw(jax.random.key(1), plan, 1.0, by)), minlength=4) / many
     np.testing.assert_allclose(counts, policy, atol=0.015)

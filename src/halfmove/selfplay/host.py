@@ -18,7 +18,7 @@ from halfmove.core.types import Array, Model, Planner, Step, TimeStep, pytree
 from halfmove.envs.env import Env, over
 from halfmove.envs.history import History
 from halfmove.search.memory import new_memory, plan_with
-from halfmove.selfplay.play import NEVER, Report, draw, opinion, where
+from halfmove.selfplay.play import NEVER, Report, Weights, draw, opinion, where
 
 HostLanes = tuple[()]
 
@@ -72,8 +72,9 @@ class Screen:
         key: Array,
         explore: int,
         temperature: Array | float,
+        by: Weights = "visits",
     ) -> Choice:
-        """The next moves, the first `explore` of each episode drawn by their visits."""
+        """The next moves, the first `explore` of each episode drawn."""
         seen = self._seen
         if seen is None:
             raise RuntimeError("no episode has begun: call begin(key) first")
@@ -81,7 +82,7 @@ class Screen:
         if self._memory is None:
             self._memory = new_memory(planner, model, variables, len(moves))
         choice = _decide(
-            planner, model, variables, key, self.observation, self.legal, moves,
+            planner, model, by, variables, key, self.observation, self.legal, moves,
             np.int32(explore), np.float32(temperature), self._memory,
         )  # fmt: skip
         self._memory = choice.memory
@@ -92,9 +93,9 @@ class Screen:
 class HostPlay:
     """`chunk` moves in each of the environments of `env` a call.
 
-    The first `explore` moves of an episode are drawn in proportion to N^(1/T), T the
-    temperature; later ones are the planner's own. Where an observation is a `History` of
-    frames, a step's state is the newest of them alone.
+    The first `explore` moves of an episode are drawn, see `play.draw`; later ones are the
+    planner's own. Where an observation is a `History` of frames, a step's state is the newest of
+    them alone.
     """
 
     env: Env
@@ -102,6 +103,7 @@ class HostPlay:
     planner: Planner
     chunk: int
     explore: int = 30
+    explore_by: Weights = "visits"
     screen: Screen = field(default_factory=Screen, init=False)
 
     @property
@@ -159,7 +161,9 @@ class HostPlay:
         self, variables: Any, key: Array, temperature: Array | float
     ) -> tuple[Choice, Array, Array, TimeStep]:
         screen = self.screen
-        choice = screen.decide(self.planner, self.model, variables, key, self.explore, temperature)
+        choice = screen.decide(
+            self.planner, self.model, variables, key, self.explore, temperature, self.explore_by
+        )
         state, legal = screen.newest, screen.legal
         seen = self.env.step(np.asarray(choice.action))
         screen.show(seen)
@@ -191,10 +195,11 @@ def evaluate(
     return np.concatenate([done[:each] for done in returns])
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1))
+@functools.partial(jax.jit, static_argnums=(0, 1, 2))
 def _decide(
     planner: Planner,
     model: Model,
+    by: Weights,
     variables: Any,
     key: Array,
     observation: Any,
@@ -213,7 +218,7 @@ def _decide(
     kept = where(moves == 0, fresh, memory)
     plan = plan_with(kept, planner, search_key, model, variables, seen)
     return Choice(
-        action=jnp.where(moves < explore, draw(draw_key, plan, temperature), plan.action),
+        action=jnp.where(moves < explore, draw(draw_key, plan, temperature, by), plan.action),
         policy=plan.policy,
         value=plan.value,
         opinion=jax.tree.map(jnp.mean, opinion(plan)),

@@ -6,7 +6,7 @@ so that no chunk of moves favours short games or long ones.
 
 import functools
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +15,7 @@ from halfmove.core.game import Game, edge, over, timestep
 from halfmove.core.types import Array, Model, Plan, Planner, Step, TimeStep, pytree
 from halfmove.search.memory import new_memory, plan_with
 
+Weights = Literal["visits", "policy"]
 NEVER = -float("inf")  # a bound for resigning below which no value lies
 
 
@@ -49,8 +50,8 @@ class Report:
 class SelfPlay:
     """`chunk` moves in each of `lanes` games a call. Games of `players` 1 or 2, with known rules.
 
-    The first `explore` moves of a game are drawn in proportion to N^(1/T), T the temperature;
-    later ones are the planner's own. Gumbel paper, section 6.
+    The first `explore` moves of a game are drawn, see `draw`; later ones are the planner's own.
+    Gumbel paper, section 6.
     """
 
     game: Game
@@ -60,6 +61,7 @@ class SelfPlay:
     chunk: int
     explore: int = 30
     calibration: float = 0.1  # share of games that nobody may resign, to see who would have erred
+    explore_by: Weights = "visits"
 
     def begin(self, key: Array, variables: Any = None) -> Lanes:
         """New games everywhere; `variables` for a planner that remembers."""
@@ -96,7 +98,7 @@ class SelfPlay:
         search_key, draw_key, step_key, init_key, play_key = jax.random.split(key, 5)
         seen: TimeStep = jax.vmap(functools.partial(timestep, game))(lanes.state)
         plan = plan_with(lanes.memory, self.planner, search_key, self.model, variables, seen)
-        drawn = draw(draw_key, plan, temperature)
+        drawn = draw(draw_key, plan, temperature, self.explore_by)
         action = jnp.where(lanes.moves < self.explore, drawn, plan.action)
         keys = jax.random.split(step_key, self.lanes)
         after = jax.vmap(game.step)(keys, lanes.state, action)
@@ -135,12 +137,17 @@ class SelfPlay:
         )
 
 
-def draw(key: Array, plan: Plan, temperature: Array | float) -> Array:
-    """[B] i32, actions in proportion to N^(1/T); by the policy where nothing was searched."""
-    visits = plan.stats.visits.astype(jnp.float32)
-    searched = jnp.any(visits > 0, axis=-1, keepdims=True)
+def draw(key: Array, plan: Plan, temperature: Array | float, by: Weights = "visits") -> Array:
+    """[B] i32, actions in proportion to N^(1/T), N the visits, or to π'^(1/T), the improved policy.
+
+    Sequential Halving with few simulations visits what it considers equally often, however bad:
+    then the policy knows more. It also stands where nothing was searched.
+    """
+    weights = plan.policy
+    if by == "visits":
+        visits = plan.stats.visits.astype(jnp.float32)
+        weights = jnp.where(jnp.any(visits > 0, axis=-1, keepdims=True), visits, weights)
     # A policy that is zero everywhere belongs to a game without legal actions.
-    weights = jnp.where(searched, visits, plan.policy)
     logits = jnp.where(weights > 0, jnp.log(jnp.maximum(weights, 1e-30)), -1e9)
     logits = logits - jnp.max(logits, axis=-1, keepdims=True)
     chosen = jax.random.categorical(key, logits / jnp.maximum(temperature, 1e-6))

@@ -23,7 +23,8 @@ class SelfPlayConfig:
 
     lanes: int = 64  # games at once
     chunk: int = 8  # moves in each of them between two rounds of updates
-    explore: int = 30  # first moves of a game that are drawn in proportion to the visits
+    explore: int = 30  # first moves of a game that are drawn
+    explore_by: Literal["visits", "policy"] = "visits"  # in proportion to these
     temperatures: tuple[float, ...] = (1.0,)  # of those moves, over equal parts of the run
     resign: float = 0.0  # share of resignations that may be wrong, such as 0.05; 0: play on
     calibration: float = 0.1  # share of games played on regardless, to measure that
