@@ -267,7 +267,10 @@ def parts_of(config: TrainConfig) -> Parts:
     _check_ownership(config, game)
     search = planner_of(config.search)
     play = config.selfplay
-    lanes = SelfPlay(game, model, search, play.lanes, play.chunk, play.explore, play.calibration)
+    lanes = SelfPlay(
+        game, model, search, play.lanes, play.chunk, play.explore, play.calibration,
+        play.explore_by,
+    )  # fmt: skip
     example = jax.eval_shape(functools.partial(_one_chunk, lanes, model))
     return Parts(
         config, game, model, search, lanes,
@@ -327,7 +330,7 @@ def _of_environment(config: TrainConfig) -> Parts:
         seen = env.reset(config.seed)
         model = _learned(config, Spec.of_timestep(seen, discount=config.learn.discount))
         search = planner_of(config.search)
-        lanes = HostPlay(env, model, search, play.chunk, play.explore)
+        lanes = HostPlay(env, model, search, play.chunk, play.explore, play.explore_by)
         frames = getattr(seen.observation, "frames", None)
         example = lanes.example(seen)
         context = len(frames) if frames is not None else 0
