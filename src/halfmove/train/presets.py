@@ -140,6 +140,17 @@ def connect_four() -> TrainConfig:
     return replace(config, rating=replace(config.rating, opening=4))
 
 
+def go7() -> TrainConfig:
+    """7x7 Go by the best recipe of docs/results.md."""
+    config = small("go size=7 komi=8.5", iterations=300, save_every=25)
+    return replace(
+        config,
+        net=replace(config.net, ownership=True),
+        search=SearchConfig(simulations=8, options=(RESULTS,)),
+        learn=replace(config.learn, batch=128, optimiser=OptimiserConfig(learning_rate=3e-3)),
+    )
+
+
 def large_board(game: str) -> TrainConfig:
     """Chess and shogi on two cores: fewer games and simulations, since a move costs more."""
     config = small(game, rating=RatingConfig(every=50, games=16, simulations=8))
@@ -304,6 +315,7 @@ PRESETS: dict[str, Preset] = {
         for name in EXPERTS
     },
     "go5": Preset(lambda: small("go size=5 komi=0.5", iterations=400), "Gumbel AlphaZero, 5x5 Go"),
+    "go7": Preset(go7, "Gumbel AlphaZero on 7x7 Go, eight minutes"),
     "othello": Preset(lambda: small("othello", iterations=300), "Gumbel AlphaZero"),
     "animal_shogi": Preset(lambda: small("animal_shogi", iterations=300), "Gumbel AlphaZero"),
     "gardner_chess": Preset(lambda: small("gardner_chess", iterations=300), "Gumbel AlphaZero"),
