@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from halfmove.cli import arena, learning, lists, playing, studies
+from halfmove.cli import arena, learning, lists, playing, studies, web
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,7 +38,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"halfmove {_version()}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for some in (lists, learning, playing, arena, studies):
+    for some in (lists, learning, playing, web, arena, studies):
         some.add(commands)
     return parser
 

@@ -24,7 +24,7 @@ from halfmove.search import engine, rollout, sequences
 from halfmove.search.halving import Halving, batches, table
 from halfmove.search.rollout import RolloutSearch
 from halfmove.search.search import TreeSearch, decided, rooted, step_of
-from halfmove.search.tree import Noise, changed
+from halfmove.search.tree import Noise, Tree, changed
 
 
 @pytree
@@ -180,8 +180,7 @@ def _go_on(
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
 def _look(search: TreeSearch, model: Model, going: Going) -> Look:
-    step = step_of(model, None, going.noise.row.shape[1])  # of its shape alone: nothing is run
-    tree = _turns(search, step, going.noise, going.rounds).tree(going.carry)
+    tree = tree_of(search, model, going)
     # A GPU has walked ahead: what is under way there is not part of the answer.
     tree = changed(tree, pending=None)
     # However often it is asked, the same tree gives the same move.
@@ -195,6 +194,12 @@ def _look(search: TreeSearch, model: Model, going: Going) -> Look:
         discount=tree.discount,
         legal=jnp.sum(tree.logits > -jnp.inf, axis=-1),
     )
+
+
+def tree_of(search: TreeSearch, model: Model, going: Going) -> Tree:
+    """The tree of a search under way; to be called under `jit`."""
+    step = step_of(model, None, going.noise.row.shape[1])  # of its shape alone: nothing is run
+    return _turns(search, step, going.noise, going.rounds).tree(going.carry)
 
 
 def _turns(search: TreeSearch, step: engine.Step, noise: Noise, rounds: Array) -> engine.Turns:
