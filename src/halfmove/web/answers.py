@@ -1,20 +1,26 @@
 """What every page needs: JSON from a visitor, and answers that are pages, JSON or sentences."""
 
+import functools
 import json
 from pathlib import Path
 from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 
 STATIC = Path(__file__).parent / "static"
 LARGEST = 1 << 20  # bytes of what a visitor may send
 
 
 def page(name: str) -> Response:
-    """A page of the folder `static`."""
-    return FileResponse(STATIC / name, headers={"Cache-Control": "no-cache"})
+    """A page of the folder `static`, which is read once."""
+    return HTMLResponse(_text(name), headers={"Cache-Control": "no-cache"})
+
+
+@functools.cache
+def _text(name: str) -> bytes:
+    return (STATIC / name).read_bytes()
 
 
 async def said(request: Request) -> dict[str, Any]:

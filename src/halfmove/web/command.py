@@ -45,6 +45,8 @@ def configured(settings: Settings) -> uvicorn.Config:
         ws="websockets-sansio",
         ws_max_size=1 << 16,
         timeout_graceful_shutdown=2,
+        timeout_keep_alive=75,  # longer than a browser waits before it asks on an old connection
+        ws_ping_timeout=60,  # a busy machine is no reason to lose a visitor
     )
 
 
