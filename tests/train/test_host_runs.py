@@ -18,6 +18,7 @@ from halfmove.replay import Replay
 from halfmove.selfplay.host import evaluate
 from halfmove.train.config import TrainConfig
 from halfmove.train.durable import RunError
+from halfmove.train.hands import Local
 from halfmove.train.loop import Loop, train
 from halfmove.train.parts import environment_of, opened, parts_of
 from halfmove.train.presets import preset
@@ -169,11 +170,12 @@ def test_cartpole_is_learned(seed):
     """Mean return of at least 475 of 500 over 100 episodes of greedy search."""
     config = replace(preset("cartpole"), seed=seed)
     with opened(config) as parts, environment_of(config.game, 100) as env:
-        loop = Loop(parts, None)
+        hands = Local(parts)
+        loop = Loop(parts, None, hands)
         for _ in range(config.iterations):
             loop.iterate()
         search = quiet(config.search)
-        found = evaluate(env, parts.model, search, loop.variables, episodes=100, seed=1)
+        found = evaluate(env, parts.model, search, hands.variables, episodes=100, seed=1)
     assert found.mean() >= 475, found
 
 

@@ -1,7 +1,28 @@
 """`halfmove train`, `resume`, `presets` and `zoo`: a network learns."""
 
 import argparse
+import functools
 from typing import Any
+
+from halfmove.cli.values import count, fail, seconds, seed
+
+PLACEMENTS = ("PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD")
+# Fields of cluster.config.ClusterConfig: (type or choices, what it says).
+CLUSTER: dict[str, tuple[Any, str]] = {
+    "workers": (count, "processes that play (1)"),
+    "groups": (count, "parts of the lanes, each with one worker at a time (one a worker)"),
+    "lag": (seed, "iterations by which the network that plays may be old (1)"),
+    "replay-shards": (seed, "processes that hold the replay (0: the learner does)"),
+    "reanalysers": (seed, "processes that search old positions again (0: the learner does)"),
+    "worker-cpus": (float, "CPUs of a worker (1)"),
+    "worker-gpus": (float, "GPUs of a worker (0)"),
+    "learner-cpus": (float, "CPUs of the learner (1)"),
+    "learner-gpus": (float, "GPUs of the learner, see --devices (0)"),
+    "reanalyser-gpus": (float, "GPUs of a reanalyser (0)"),
+    "other-cpus": (float, "CPUs of a replay shard, a reanalyser, the rater (1)"),
+    "placement": (PLACEMENTS, "of all but the workers, in Ray's words (PACK)"),
+    "patience": (seconds, "after which a worker that does not answer is dropped (600)"),
+}
 
 
 def add(commands: Any) -> None:
@@ -23,6 +44,7 @@ def _add_train(commands: Any) -> None:
     )
     train.add_argument("preset", nargs="?", help="a name (see `halfmove presets`)")
     train.add_argument("--folder", metavar="RUN", help="where it is kept (default: a new one)")
+    _add_cluster(train)
     train.add_argument("--help", "-h", action="store_true", help="show what may be changed")
     train.set_defaults(run=_train, rest=True, parser=train)
 
@@ -32,7 +54,21 @@ def _add_resume(commands: Any) -> None:
         "resume", help="go on with a run that was stopped", description="Go on with a run."
     )
     resume.add_argument("folder", help="the run's folder")
+    _add_cluster(resume)
     resume.set_defaults(run=_resume)
+
+
+def _add_cluster(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group(
+        "many processes or machines (docs/cluster.md)",
+        "With RAY_ADDRESS in the environment in that cluster, else on this machine.",
+    )
+    group.add_argument("--cluster", action="store_true", help="spread the work, by Ray")
+    for name, (kind, text) in CLUSTER.items():
+        if isinstance(kind, tuple):
+            group.add_argument(f"--{name}", choices=kind, help=text)
+        else:
+            group.add_argument(f"--{name}", type=kind, metavar="N", help=text)
 
 
 def _add_presets(commands: Any) -> None:
@@ -65,13 +101,39 @@ def _train(options: argparse.Namespace) -> int:
         return 0 if options.help else 2
     from halfmove.train import command
 
-    return command.train(options.preset, options.rest + ["--help"] * options.help, options.folder)
+    if options.help:
+        options.parser.print_help()
+    return _with_cluster(
+        options,
+        functools.partial(
+            command.train, options.preset, options.rest + ["--help"] * options.help, options.folder
+        ),
+    )
 
 
 def _resume(options: argparse.Namespace) -> int:
     from halfmove.train import command
 
-    return command.resume(options.folder)
+    return _with_cluster(options, functools.partial(command.resume, options.folder))
+
+
+def _with_cluster(options: argparse.Namespace, run: Any) -> int:
+    """`run`, with what does the work: one process, or a cluster."""
+    names = {name: name.replace("-", "_") for name in CLUSTER}
+    given = {name: getattr(options, field) for name, field in names.items()}
+    given = {name: value for name, value in given.items() if value is not None}
+    if not options.cluster:
+        if given:
+            return fail(f"--{next(iter(given))} is for a cluster: add --cluster", 2)
+        return int(run())
+    from halfmove.cluster.config import ClusterConfig
+    from halfmove.cluster.start import train
+
+    try:
+        cluster = ClusterConfig(**{names[name]: value for name, value in given.items()})
+    except ValueError as error:
+        return fail(str(error), 2)
+    return int(run(functools.partial(train, cluster=cluster)))
 
 
 def _presets(options: argparse.Namespace) -> int:
@@ -81,7 +143,6 @@ def _presets(options: argparse.Namespace) -> int:
 
 
 def _zoo(options: argparse.Namespace) -> int:
-    from halfmove.cli.values import fail
     from halfmove.train import zoo
     from halfmove.train.durable import RunError
 

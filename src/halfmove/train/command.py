@@ -5,7 +5,7 @@ import datetime
 import os
 import sys
 import typing
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tyro
@@ -15,9 +15,15 @@ from halfmove.train.config import TrainConfig
 from halfmove.train.durable import RunError
 from halfmove.train.presets import PRESETS, preset
 
+# What does the work: of a new run, or with `resume` of the one in that folder.
+Loop = Callable[..., Any]
 
-def train(name: str, arguments: Sequence[str], path: str | None) -> int:
-    """Trains a preset with what `arguments` change (`--net.planes 64`); gives the exit status."""
+
+def train(name: str, arguments: Sequence[str], path: str | None, loop: Loop | None = None) -> int:
+    """Trains a preset with what `arguments` change (`--net.planes 64`); gives the exit status.
+
+    `loop` takes the place of `loop.train`.
+    """
     try:
         config = tyro.cli(
             TrainConfig, default=preset(name), args=list(arguments), prog=f"halfmove train {name}"
@@ -27,16 +33,16 @@ def train(name: str, arguments: Sequence[str], path: str | None) -> int:
     except ValueError as error:
         return _fail(str(error), 2)
     where = path or _new_folder(name)
-    return _run(config, where, resume=False)
+    return _run(config, where, loop, resume=False)
 
 
-def resume(path: str) -> int:
+def resume(path: str, loop: Loop | None = None) -> int:
     """Goes on with the run in that folder."""
     try:
         config = read(folder.configuration(path))
     except (RunError, ValueError) as error:
         return _fail(str(error), 1)
-    return _run(config, path, resume=True)
+    return _run(config, path, loop, resume=True)
 
 
 def presets() -> int:
@@ -68,11 +74,11 @@ def _made(kind: Any, stored: Any, path: str) -> Any:
     return kind(**values)
 
 
-def _run(config: TrainConfig, path: str, *, resume: bool) -> int:
-    from halfmove.train.loop import train as loop
+def _run(config: TrainConfig, path: str, loop: Loop | None, *, resume: bool) -> int:
+    from halfmove.train.loop import train
 
     try:
-        loop(config, path, resume=resume)
+        (loop or train)(config, path, resume=resume)
     except (RunError, ValueError) as error:
         return _fail(str(error), 1)
     return 0

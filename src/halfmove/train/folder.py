@@ -125,6 +125,11 @@ class Run:
 
         None: there is no checkpoint, the run begins again. See `checkpoint.restore`.
         """
+        if self._writer is not None:
+            self._writer.wait()
+        if self._events is not None:
+            self._events.close()
+            self._events = None
         found = checkpoint.restore(self.checkpoints, like, expect=expect)
         step = -1 if found is None else found.number
         with _said(f"the run's folder {self.path}"):

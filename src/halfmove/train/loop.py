@@ -3,6 +3,8 @@
 Iteration i plays one chunk of moves and then makes the updates that are due, which is a
 matter of counting. Its keys come from (seed, i), so that a run which is stopped anywhere
 and goes on from a checkpoint does the same as one that was never stopped.
+
+Who plays and learns is said by train/hands.py: this process, or many.
 """
 
 import contextlib
@@ -11,38 +13,42 @@ import math
 import signal
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh
 from rich.console import Console
 
-from halfmove.core.types import Array, Step
+from halfmove.core.types import Array
 from halfmove.selfplay import NEVER
 from halfmove.selfplay.host import HostReport
 from halfmove.train import checkpoint
 from halfmove.train.checkpoint import Keep
 from halfmove.train.config import TrainConfig
-from halfmove.train.devices import divided, everywhere, mesh_of, using
 from halfmove.train.durable import RunError
 from halfmove.train.folder import Run
+from halfmove.train.hands import Hands, LostError, Order, Played, Rated, local
 from halfmove.train.parts import Parts, opened
 from halfmove.train.progress import Progress, Rate
-from halfmove.train.rating import Rating
 from halfmove.train.record import Lane
 
 _log = logging.getLogger(__name__)
 LOWS = 1000  # games played on, by which the bound for resigning is set
 SKIPS = 25  # updates in a row without a finite loss, after which a run stops
+LOSSES = 5  # times that work is lost, with no checkpoint in between, after which a run stops
 
 
 def train(
-    config: TrainConfig, path: str | Path, *, resume: bool = False, console: Console | None = None
+    config: TrainConfig,
+    path: str | Path,
+    *,
+    resume: bool = False,
+    console: Console | None = None,
+    hands: Callable[[Parts], AbstractContextManager[Hands]] = local,
 ) -> Path:
     """Runs `config` in the folder `path` to its end, or on from its last checkpoint.
 
@@ -50,21 +56,13 @@ def train(
     """
     keep = Keep(last=2, every=config.save_every, parts=("variables",))
     given = None if resume else asdict(config)
-    mesh = mesh_of(config.devices, config.selfplay.lanes, config.learn.batch)
     with (
         opened(config) as parts,
-        using(mesh),
+        hands(parts) as working,
         Run(path, given, keep=keep, console=console) as run,
         _stopping() as stop,
     ):
-        if mesh is not None and parts.game is None:
-            raise ValueError(f"environments on the host use one device, not {config.devices}")
-        if mesh is not None and parts.shelf is not None:
-            raise ValueError(
-                f"a replay in the host's memory is for one device, not {config.devices}: give "
-                "--replay.gigabytes less"
-            )
-        loop = Loop(parts, run, mesh)
+        loop = Loop(parts, run, working)
         if resume:
             loop.restore()
         elif config.start:
@@ -74,27 +72,38 @@ def train(
     return Path(path)
 
 
+class _Line(NamedTuple):
+    """Metrics of an iteration, to be written once its rating is known."""
+
+    step: int
+    metrics: dict[str, Any]
+    clock: dict[str, float]
+    rated: Rated | None
+
+
 class Loop:
-    """One process that does everything."""
+    """Counts, decides and writes."""
 
-    def __init__(self, parts: Parts, run: Run, mesh: Mesh | None = None) -> None:
-        self.parts, self.config, self._run = parts, parts.config, run
+    def __init__(self, parts: Parts, run: Run, hands: Hands) -> None:
+        self.parts, self.config, self._run, self._hands = parts, parts.config, run, hands
         self._key = jax.random.key(self.config.seed)
-        variables, state, lanes, store = parts.begin(jax.random.fold_in(self._key, 0))
-        self.variables, self.optimiser = everywhere(mesh, (variables, state))
-        self.lanes, self.store = divided(mesh, (lanes, store), self.config.selfplay.lanes)
-        variables = self.variables
-        self.target = jax.tree.map(jnp.copy, variables) if self._bootstraps else {}
-        self.iteration = self.updates = self.games = 0
-        self._skipped = 0  # in a row
-        self._lows: deque[float] = deque(maxlen=LOWS)
-        self._rating = Rating(parts, variables)
+        self._lost = 0  # times, since the last checkpoint
         self._record = Lane(parts.game) if parts.game else None
-        self._told = -1  # the part of the run, from save to save, of which a game was written
+        self._lines: deque[_Line] = deque()
+        self._lows: deque[float] = deque(maxlen=LOWS)
+        self._reset()
+        hands.begin()
 
-    @property
-    def _bootstraps(self) -> bool:
-        return bool(self.config.reanalyse.share and self.config.learn.steps)
+    def _reset(self) -> None:
+        self.iteration = self.updates = self.games = 0
+        self._ordered = 0  # chunks
+        self._bounds: deque[float] = deque()  # for resigning, of those not played yet
+        self._skipped = 0  # in a row
+        self._told = -1  # the part of the run, from save to save, of which a game was written
+        self._lows.clear()
+        self._lines.clear()
+        if self._record:
+            self._record.moves = []
 
     @property
     def positions(self) -> int:
@@ -104,7 +113,8 @@ class Loop:
     def announce(self) -> None:
         """Says what the run will use."""
         replay, size = self.parts.replay, self.parts.replay_bytes
-        count = sum(x.size for x in jax.tree.leaves(self.variables["params"]))
+        shapes = jax.eval_shape(self.parts.model.init, jax.random.key(0))
+        count = sum(x.size for x in jax.tree.leaves(shapes["params"]))
         where = "" if self.parts.shelf is None else " in the host's memory"
         _log.info(
             "%s, %s model, %s parameters, %s with %d simulations; replay of %s positions, "
@@ -112,6 +122,8 @@ class Loop:
             self.config.game, self.config.model, f"{count:,}", self.config.search.planner,
             self.config.search.simulations, f"{replay.capacity:,}", size / 1e6, where,
         )  # fmt: skip
+        if who := self._hands.who():
+            _log.info("%s", who)
 
     def run(self, stop: list[bool]) -> None:
         """Iterations until the last, or until `stop` is not empty."""
@@ -120,21 +132,16 @@ class Loop:
         with shown:
             speed = Rate()
             while self.iteration < self.config.iterations:
-                began = time.perf_counter()
-                metrics, clock = self.iterate()
-                clock["speed/positions"] = self.parts.chunk_positions / (
-                    time.perf_counter() - began
-                )
-                self._run.log(self.iteration, metrics, clock)
-                last = self.iteration == self.config.iterations
-                stopping = bool(stop)  # once: Ctrl-C after the save is for the next iteration
-                if last or stopping or self.iteration % self.config.save_every == 0:
-                    self.save()
+                try:
+                    metrics, stopping = self._turn(stop)
+                except LostError as lost:
+                    self._go_back(lost)
+                    continue
                 shown.show(
                     self.iteration / self.config.iterations,
                     self._figures(metrics, speed.add(self.positions)),
                 )
-                if stopping and not last:
+                if stopping and self.iteration < self.config.iterations:
                     _log.info(
                         "stopped; `halfmove resume %s` goes on from iteration %d",
                         self._run.path, self.iteration,
@@ -143,36 +150,74 @@ class Loop:
         self._run.plot()
         _log.info("finished %d iterations, %s positions", self.iteration, f"{self.positions:,}")
 
-    def iterate(self) -> tuple[dict[str, Any], dict[str, float]]:
-        """One chunk of self-play and its updates: (metrics, seconds that they took)."""
-        key = jax.random.fold_in(self._key, self.iteration + 1)
-        play_key, learn_key, rate_key = jax.random.split(key, 3)
+    def _turn(self, stop: list[bool]) -> tuple[dict[str, Any], bool]:
+        """One iteration, written and saved: (metrics, whether the run is to stop)."""
+        began = time.perf_counter()
+        metrics, clock, rated = self.iterate()
+        clock["speed/positions"] = self.parts.chunk_positions / (time.perf_counter() - began)
+        clock |= self._hands.heard(metrics)
+        self._lines.append(_Line(self.iteration, metrics, clock, rated))
+        self._write(wait=False)
+        last = self.iteration == self.config.iterations
+        stopping = bool(stop)  # once: Ctrl-C after the save is for the next iteration
+        if last or stopping or self.iteration % self.config.save_every == 0:
+            self.save()
+        return metrics, stopping
+
+    def _write(self, *, wait: bool) -> None:
+        """Writes the lines whose rating has come, in their order; with `wait` all."""
+        while self._lines:
+            line = self._lines[0]
+            if line.rated is not None and not (wait or line.rated.done()):
+                return
+            rated = line.rated.result() if line.rated else {}
+            self._run.log(line.step, line.metrics | rated, line.clock)
+            self._lines.popleft()
+
+    def iterate(
+        self,
+    ) -> tuple[dict[str, Any], dict[str, float], Rated | None]:
+        """One chunk of self-play and its updates: (metrics, seconds that they took, rating)."""
+        # What is played while a checkpoint is made would not be in it: those who go on from it
+        # play it with a newer network. So nobody plays past one.
+        end = (self.iteration // self.config.save_every + 1) * self.config.save_every
+        while self._ordered < min(self.iteration + 1 + self._hands.lag, end):
+            self._order(self._ordered)
+        _, learn_key, rate_key = self._keys(self.iteration)
         clock = {}
         began = time.perf_counter()
-        metrics = self._play(play_key)
+        metrics = self._told_by(self._hands.play())
         clock["seconds/selfplay"] = time.perf_counter() - began
         began = time.perf_counter()
         metrics |= self._learn(learn_key)
         clock["seconds/updates"] = time.perf_counter() - began
         self.iteration += 1
+        rated = None
         if self.config.rating.every and self.iteration % self.config.rating.every == 0:
             began = time.perf_counter()
-            metrics |= self._rating.measure(rate_key, self.variables)
+            rated = self._hands.rate(rate_key)
             clock["seconds/rating"] = time.perf_counter() - began
         metrics |= {"run/positions": self.positions, "run/updates": self.updates}
-        return metrics | {"run/games": self.games}, clock
+        return metrics | {"run/games": self.games}, clock, rated
 
-    def _play(self, key: Array) -> dict[str, Any]:
+    def _keys(self, iteration: int) -> tuple[Array, Array, Array]:
+        """For playing, learning and rating."""
+        play, learn, rate = jax.random.split(jax.random.fold_in(self._key, iteration + 1), 3)
+        return play, learn, rate
+
+    def _order(self, number: int) -> None:
         heats = self.config.selfplay.temperatures
-        heat = heats[min(self.iteration * len(heats) // self.config.iterations, len(heats) - 1)]
-        resign = self._resign_below()
-        self.lanes, self.store, steps, report = self.parts.play(
-            self.variables, self.lanes, self.store, key, jnp.float32(heat), jnp.float32(resign)
-        )
-        told = jax.device_get(report)
+        heat = heats[min(number * len(heats) // self.config.iterations, len(heats) - 1)]
+        self._bounds.append(self._resign_below())
+        self._hands.order(Order(number, self._keys(number)[0], heat, self._bounds[-1]))
+        self._ordered = number + 1
+
+    def _told_by(self, played: Played) -> dict[str, Any]:
+        """Metrics of a chunk."""
+        told, resign = played.report, self._bounds.popleft()
         lows = np.asarray(told.lows)
         self._lows.extend(float(x) for x in lows[np.isfinite(lows)])
-        self._keep_games(steps)
+        self._keep_games(played)
         games = int(told.games)
         self.games += games
         metrics: dict[str, Any] = {
@@ -192,8 +237,7 @@ class Loop:
             bound = resign if math.isfinite(resign) else -1.0
             metrics |= {"selfplay/resign_below": bound}
             metrics |= {"selfplay/resigned": told.resigned / games} if games else {}
-        replay = self.parts.replay.metrics(self.store)
-        return metrics | {f"replay/{name}": value for name, value in replay.items()}
+        return metrics | {f"replay/{name}": value for name, value in played.replay.items()}
 
     def _resign_below(self) -> float:
         """The bound below which only the allowed share of the games played on was not lost."""
@@ -202,12 +246,11 @@ class Loop:
             return NEVER
         return float(np.quantile(np.asarray(self._lows), share, method="lower"))
 
-    def _keep_games(self, steps: Step) -> None:
+    def _keep_games(self, played: Played) -> None:
         """The first game to end after each checkpoint, as a file."""
         if self._record is None:
             return
-        action, last = jax.device_get((steps.action[0], steps.last[0]))
-        for moves in self._record.add(action, last):
+        for moves in self._record.add(played.action, played.last):
             part = self.iteration // self.config.save_every
             if part > self._told:
                 self._told = part
@@ -218,17 +261,10 @@ class Loop:
         due = self.parts.updates_due(self.iteration + 1) - self.updates
         if due <= 0:
             return {}
-        sums: dict[str, Any] = {}
-        for each in jax.random.split(key, due):
-            self.variables, self.optimiser, self.store, metrics = self.parts.learn(
-                self.variables, self.optimiser, self.target, self.store, each
-            )
-            self.updates += 1
-            if self._bootstraps and self.updates % self.config.reanalyse.target_every == 0:
-                self.target = jax.tree.map(jnp.copy, self.variables)
-            sums = metrics if not sums else jax.tree.map(jnp.add, sums, metrics)
-        means = {name: float(x) / due for name, x in jax.device_get(sums).items()}
-        skipped = round(means["skipped"] * due)
+        sums = self._hands.learn(jax.random.split(key, due), self.updates)
+        self.updates += due
+        means = {name: x / due for name, x in sums.items()}
+        skipped = round(sums["skipped"])
         self._skipped = self._skipped + skipped if skipped == due else 0
         if self._skipped >= SKIPS:
             raise RunError(
@@ -251,22 +287,14 @@ class Loop:
             "updates": self.updates,
         }  # fmt: skip
         figures |= {name: float(metrics[key]) for name, key in wanted.items() if key in metrics}
-        return figures | self._rating.figures()
+        return figures | self._hands.figures()
 
     # -- checkpoints -----------------------------------------------------
 
-    def _tree(self) -> dict[str, Any]:
-        return {
-            "variables": self.variables,
-            "optimiser": self.optimiser,
-            "target": self.target,
-            "lanes": self.lanes,
-            "store": self.store,
-            "rating": self._rating.tree(),
-        }
-
     def save(self) -> None:
         """A checkpoint of everything."""
+        self._write(wait=True)
+        tree = self._hands.tree()
         meta = {
             "expect": self._expected(),
             "updates": self.updates,
@@ -275,40 +303,56 @@ class Loop:
             "lows": list(self._lows),
             "record": self._record.moves if self._record else [],
             "told": self._told,
-            "rating": self._rating.meta(),
+            "rating": self._hands.meta(),
         }
-        self._run.save(self.iteration, self._tree(), meta)
+        self._run.save(self.iteration, tree, meta)
+        self._lost = 0
 
     def start_from(self, run: Path) -> None:
         """Takes the network and the optimiser of another run; RunError if they do not fit."""
-        like = {"variables": self.variables, "optimiser": self.optimiser}
+        all_of_it = self._hands.like()
+        like = {name: all_of_it[name] for name in ("variables", "optimiser")}
         found = checkpoint.restore(run / "checkpoints", like)
         if found is None:
             raise RunError(f"--start {run} has no checkpoint: nothing to begin with")
-        self.variables, self.optimiser = found.tree["variables"], found.tree["optimiser"]
-        self.target = jax.tree.map(jnp.copy, self.variables) if self._bootstraps else {}
-        self._rating = Rating(self.parts, self.variables)
+        self._hands.start(found.tree["variables"], found.tree["optimiser"])
         _log.info("begins with the network of %s, iteration %d", run, found.number)
 
     def restore(self) -> None:
-        """Goes on from the newest whole checkpoint, if there is one."""
-        found = self._run.restore(self._tree(), expect={"expect": self._expected()})
+        """Goes on from the newest whole checkpoint; anew if there is none."""
+        self._reset()
+        found = self._run.restore(self._hands.like(), expect={"expect": self._expected()})
         if found is None:
+            if self.config.start:
+                self.start_from(Path(self.config.start))
             return
-        tree, meta = found.tree, found.meta
-        self.variables, self.optimiser = tree["variables"], tree["optimiser"]
-        self.target, self.lanes, self.store = tree["target"], tree["lanes"], tree["store"]
+        meta = found.meta
         self.iteration, self.updates, self.games = found.number, meta["updates"], meta["games"]
+        self._ordered = self.iteration
         self._skipped = meta["skipped"]
         self._lows.extend(meta["lows"])
         self._told = meta["told"]
         if self._record:
             self._record.moves = list(meta["record"])
-        self._rating.restore(tree["rating"], meta["rating"])
-        again = jax.random.fold_in(jax.random.fold_in(self._key, 0), self.iteration)
-        self.lanes, self.store = self.parts.resumed(again, self.lanes, self.store)
+        self._hands.restore(found.tree, meta["rating"], found.number)
         if self.parts.game is None:
             _log.info("environments cannot be saved: their episodes are cut short, new ones begin")
+
+    def _go_back(self, lost: LostError) -> None:
+        """Does again what was lost, from the last checkpoint on."""
+        self._lost += 1
+        if self._lost >= LOSSES:
+            raise RunError(
+                f"{lost}; work was lost {self._lost} times since the last checkpoint, and the run "
+                f"stops: `halfmove resume {self._run.path}` goes on"
+            ) from lost
+        _log.warning("%s; the run goes on from its last checkpoint", lost)
+        try:
+            self._hands.begin()
+            self.restore()
+            _log.info("%s", self._hands.who())
+        except LostError as again:
+            self._go_back(again)
 
     def _expected(self) -> dict[str, Any]:
         """What a checkpoint must have in common with the run that goes on from it."""

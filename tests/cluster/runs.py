@@ -1,0 +1,83 @@
+"""Small runs on a cluster, and what is to be seen of them."""
+
+import json
+import os
+import re
+import signal
+import threading
+import time
+from dataclasses import replace
+
+from halfmove.cluster.config import ClusterConfig
+from halfmove.cluster.start import train
+from halfmove.train.presets import preset
+
+
+def tiny(**changes):
+    """Fourteen iterations of tic-tac-toe; with a bound for resigning, which looks back."""
+    config = preset("tic_tac_toe")
+    return replace(
+        config,
+        iterations=14,
+        save_every=4,
+        net=replace(config.net, planes=4, blocks=1, head_width=4),
+        search=replace(config.search, simulations=2),
+        selfplay=replace(config.selfplay, lanes=8, chunk=4, resign=0.3),
+        replay=replace(config.replay, positions=256),
+        learn=replace(config.learn, batch=16, samples=1.0, begin=64),
+        rating=replace(config.rating, every=0),
+        **changes,
+    )
+
+
+def run(path, config=None, *, resume=False, **options):
+    """Trains; gives the folder."""
+    return train(config or tiny(), path, ClusterConfig(**options), resume=resume)
+
+
+def metrics(path):
+    """The lines of a run as they are in its file."""
+    return (path / "metrics.jsonl").read_bytes()
+
+
+def last(path):
+    """The files of the last checkpoint."""
+    folder = path / "checkpoints" / max(p.name for p in (path / "checkpoints").iterdir())
+    return {p.name: p.read_bytes() for p in sorted(folder.iterdir())}
+
+
+def speeds(path, name):
+    """A figure of every iteration that has it."""
+    lines = map(json.loads, (path / "speed.jsonl").read_text().splitlines())
+    return [line[name] for line in lines if name in line]
+
+
+def log(path):
+    """The log so far."""
+    file = path / "log.txt"
+    return file.read_text() if file.exists() else ""
+
+
+def process_of(path, who):
+    """The newest process that the log names so, such as "worker-2"."""
+    found = re.findall(who + r" \(process (\d+)", log(path))
+    return int(found[-1]) if found else None
+
+
+class Killer(threading.Thread):
+    """Sends a signal to a role of a run, once it has come to an iteration."""
+
+    def __init__(self, path, who, at, number=signal.SIGKILL):
+        super().__init__(daemon=True)
+        self.path, self.who, self.at, self.number = path, who, at, number
+        self.killed = None
+        self.start()
+
+    def run(self):
+        file = self.path / "metrics.jsonl"
+        while not file.exists() or len(file.read_bytes().splitlines()) < self.at:
+            time.sleep(0.005)
+        while (found := process_of(self.path, self.who)) is None:
+            time.sleep(0.005)
+        self.killed = found
+        os.kill(self.killed, self.number)
