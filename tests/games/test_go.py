@@ -57,7 +57,7 @@ def test_random_games_on_5x5():
 
 
 @pytest.mark.parametrize("options", [
-    {"size": 9, "count": 250},
+    {"size": 9, "count": 120},
     {"size": 9, "count": 50, "suicide": True},
     {"size": 5, "count": 500, "suicide": True, "komi": 0.5},
     {"size": 2, "count": 250, "suicide": True, "komi": 0.0},

@@ -23,7 +23,7 @@ def test_a_network_wins_against_one_that_knows_nothing(name):
     assert all(vars(card).values()) or card.seed == 0
     game = game_of([f"{name}-net:prior"])
     assert type(game) is type(net.game)
-    mine, other = player(f"{name}@8", game), player("mcts@2", game)
+    mine, other = player(f"{name}:prior", game), player("mcts@2", game)
     played = match(jax.random.key(0), game, mine, other, games=8, opening=1)
     assert score(played, mine.name) >= 0.75
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from halfmove.train.zoo import names
+from halfmove.train import zoo
 from tests.runs import small
 from tests.web.test_watch import run_of
 
@@ -147,10 +147,10 @@ def test_a_run_is_watched_while_it_learns(serve, visit, tmp_path):
 
 def test_the_networks_of_the_package_have_cards(site, visit):
     page = visit(f"{site}/networks", dark=True)
-    for name in names():
+    for name in zoo.names():
         card = page.get_by_role("article", name=f"Network {name}")
         card.wait_for()
-        assert "MCTS" in card.inner_text()
+        assert zoo.card(name).rating in card.inner_text()
     card.get_by_role("link", name="Look inside").click()
     page.wait_for_url("**/inside?game=*")
     page.go_back()
