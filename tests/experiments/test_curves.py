@@ -32,6 +32,17 @@ def test_every_checkpoint_is_measured_once(run, tmp_path, capsys):
     assert len(points.read_text().splitlines()) == 2
 
 
+@pytest.mark.parametrize("games", [1, 2, 8, 64, 1000])
+def test_an_interval_is_where_the_score_is_just_not_surprising(games):
+    for won in {0, games // 3, games // 2, games}:
+        low, high = curves.wilson(won / games, games)
+        assert 0 <= low <= won / games <= high <= 1
+        # A true share at an end is 1.96 of its own standard deviations away.
+        for end in {low, high} - {0.0, 1.0}:
+            away = abs(won / games - end) / (end * (1 - end) / games) ** 0.5
+            assert away == pytest.approx(1.96, abs=1e-3)
+
+
 def test_a_folder_that_is_no_run_is_named(tmp_path, capsys):
     assert main(["curves", str(tmp_path / "nothing")]) == 1
     assert "nothing" in capsys.readouterr().err

@@ -9,6 +9,7 @@ command given again plays only what is missing.
 
 import dataclasses
 import json
+import math
 import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -20,7 +21,7 @@ from matplotlib.figure import Figure
 
 from halfmove.selfplay.boards import Searcher
 from halfmove.selfplay.match import match, mcts, score
-from halfmove.selfplay.rating import distinct, rate, results_of
+from halfmove.selfplay.rating import SIGMAS, distinct
 from halfmove.train.config import TrainConfig
 from halfmove.train.trained import config_of, saved, trained
 
@@ -71,16 +72,25 @@ def measure(run: str, number: int, test: Test) -> Point:
     one = Searcher("network", net.planner(test.simulations), net.model, net.variables)
     other = Searcher("mcts", *mcts(net.game, test.mcts))
     # Every network meets its own openings, the same ones if it is measured again.
-    key = jax.random.fold_in(jax.random.key(test.seed), zlib.crc32(f"{run} {number}".encode()))
-    played = match(key, net.game, one, other, games=test.games, opening=test.opening)
-    found = rate(results_of(distinct(played)), anchors={other.name: 0.0})
-    low, high = map(_share, found.interval(one.name))
-    return {"positions": net.positions, "score": score(played, one.name), "low": low, "high": high}
+    which = zlib.crc32(f"{Path(run).name} {number}".encode())
+    key = jax.random.fold_in(jax.random.key(test.seed), which)
+    played = distinct(match(key, net.game, one, other, games=test.games, opening=test.opening))
+    found = score(played, one.name)
+    low, high = wilson(found, len(played))
+    return {"positions": net.positions, "score": found, "low": low, "high": high}
 
 
-def _share(difference: float) -> float:
-    """The score that a difference in Elo stands for."""
-    return float(1 / (1 + 10 ** (-difference / 400)))
+def wilson(share: float, games: int) -> tuple[float, float]:
+    """Wilson's 95% interval of a score; draws make the true one narrower.
+
+    It holds the score itself even where every game was won, which an interval by way of a rating
+    with a prior does not.
+    """
+    weight = SIGMAS**2 / games
+    centre = share + weight / 2
+    half = math.sqrt(share * (1 - share) * weight + weight**2 / 4)
+    ends = ((centre - half) / (1 + weight), (centre + half) / (1 + weight))
+    return max(0.0, min(ends[0], share)), min(1.0, max(ends[1], share))
 
 
 def labels(configs: dict[str, TrainConfig]) -> dict[str, str]:
