@@ -14,8 +14,8 @@ LINES = ("go size=5", "hex size=4 swap=true", "othello", "connect_four", "tic_ta
          "gardner_chess", "shogi", "animal_shogi")  # fmt: skip
 
 
-def test_every_game_for_two_has_a_board():
-    assert set(rules.names()) == set(STYLES) == set(games.names()) - {"2048"}
+def test_every_game_has_a_board():
+    assert set(rules.names()) == set(STYLES) == set(games.names())
 
 
 @pytest.mark.parametrize("line", LINES)
@@ -112,7 +112,7 @@ def test_what_was_lost():
     ("line", "wrong"),
     [
         ("antigravity:x", "not played here"),
-        ("2048", "not played here"),
+        ("2048 size=5", "no option"),
         ("", "not played here"),
         ("go history=100000000", "history"),
         ("go komi=1e300", "komi must be within"),

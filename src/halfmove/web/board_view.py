@@ -1,7 +1,8 @@
 """A game's board for a page that knows no rules: places, pieces, and which move is where.
 
 All is read off what every game says of itself: its text (`Game.show`) has the pieces, the names
-of its moves the places. A place is a number, row by row from the top left.
+of its moves the places. A place is a number, row by row from the top left;
+where moves are made nowhere (2048), those behind the last are the moves themselves.
 """
 
 import functools
@@ -19,6 +20,7 @@ from halfmove.games.board import square_name
 from halfmove.games.follow import Spot
 from halfmove.games.go import Go
 from halfmove.games.go_text import vertex
+from halfmove.games.twenty_forty_eight import MOVES
 
 # A drop, where from, where to, and what it becomes: P*5e, 7g7f+, e7e8q, D4.
 MOVE = re.compile(r"(?:([A-Z])\*)?([a-z]\d+|\d[a-z])([a-z]\d+|\d[a-z])?([+a-z])?")
@@ -30,9 +32,9 @@ HELD = re.compile(r"(\d*)([A-Za-z])")
 class Style:
     """How a kind of board looks; `tests/web` draws one of each."""
 
-    shape: str  # squares, points, hexes or holes
-    pieces: str  # stones, discs, marks, chess or shogi
-    colours: tuple[str, str]  # of the first and the second player
+    shape: str  # squares, points, hexes, holes, or tiles with an arrow on each side
+    pieces: str  # stones, discs, marks, chess, shogi or numbers
+    colours: tuple[str, ...]  # of the first and the second player
     firsts: str = ""  # marks of the first player; "": capital letters
     checkered: bool = False
 
@@ -48,6 +50,7 @@ STYLES = {
     "gardner_chess": Style("squares", "chess", ("White", "Black"), checkered=True),
     "shogi": Style("squares", "shogi", STONES),
     "animal_shogi": Style("squares", "shogi", STONES),
+    "2048": Style("tiles", "numbers", ("Player",)),
 }
 
 
@@ -58,6 +61,8 @@ def board_of(game: Game) -> dict[str, Any]:
     rows, columns = game.observation_shape[:2]
     name = _namer(game, rows, columns)
     places = [name(place) for place in range(rows * columns)]
+    if style.shape == "tiles":
+        places += MOVES
     across, down = _labels(game, rows, columns)
     return {
         "shape": style.shape,
@@ -82,6 +87,8 @@ def _namer(game: Game, rows: int, columns: int) -> Callable[[int], str]:
         return lambda place: f"{columns - place % columns}{chr(ord('a') + place // columns)}"
     if game.name == "tic_tac_toe":
         return str
+    if game.name == "2048":
+        return lambda place: f"row {place // columns + 1}, column {place % columns + 1}"
     if game.name in ("hex", "othello"):
         return lambda place: square_name(place, columns)
     # From below, as in chess: the same names with the rows the other way round.
@@ -97,7 +104,7 @@ def _labels(game: Game, rows: int, columns: int) -> tuple[list[str], list[str]]:
         return names, [str(rows - i) for i in range(rows)]
     if game.name == "shogi":
         return [str(columns - i) for i in range(columns)], letters[:rows]
-    if game.name == "tic_tac_toe":
+    if game.name in ("tic_tac_toe", "2048"):
         return [], []
     if game.name == "connect_four":
         return [str(i + 1) for i in range(columns)], []
@@ -141,6 +148,8 @@ def position_of(game: Game, spot: Spot, before: Spot | None, action: int | None)
 def pieces(game: Game, text: str) -> dict[int, tuple[str, int]]:
     """Place -> (mark, player), of a game's text."""
     style, columns = STYLES[game.name], board_of(game)["columns"]
+    if style.shape == "tiles":
+        return {place: (mark, 0) for place, mark in enumerate(text.split()) if mark not in EMPTY}
     found = {}
     for (row, column), mark in squares(text).items():
         if mark[0] not in EMPTY:
@@ -153,7 +162,7 @@ def move_of(game: Game, spot: Spot, action: int) -> dict[str, Any]:
     """A move: its name, and the places at which it is made; none for passing and swapping."""
     name = game.move_name(spot.state, action)
     found = {"action": action, "name": name, "to": _target(game, spot, action, name)}
-    if game.name in ("go", "hex", "othello", "connect_four", "tic_tac_toe"):
+    if game.name in ("go", "hex", "othello", "connect_four", "tic_tac_toe", "2048"):
         return found
     parts = MOVE.fullmatch(name)
     if parts:

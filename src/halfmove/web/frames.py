@@ -127,7 +127,7 @@ def histogram(look: Look) -> list[int]:
 def line_names(game: Game, spot: Spot, moves: tuple[int, ...]) -> list[str]:
     """Moves that follow each other, as far as the rules can follow them."""
     found = []
-    for action in moves[:LONGEST]:
+    for action in moves[: 1 if game.chance else LONGEST]:  # what is drawn then, nobody knows
         if not (0 <= action < len(spot.legal) and spot.legal[action]):
             break
         found.append(game.move_name(spot.state, action))
@@ -143,7 +143,9 @@ def children(
         raise ValueError(f"the tree has no node {node}")
     game, way = looking.game, path(look, node)
     try:
-        state = spot_after(game, position, (*moves, *way)).state
+        # What was drawn in a search is not what the game would draw; its moves have one name each.
+        way_there = moves if game.chance else (*moves, *way)
+        state = spot_after(game, position, way_there).state
     except ValueError:  # a learned model may think of moves that are none
         state = None
     known, nodes = looking.node(node), below(look, node)

@@ -95,7 +95,7 @@ async def _values(request: Request) -> Response:
         value = choice.note.value
         values.append(None if value is None else round(value * (1 if at.player == 0 else -1), 4))
     if past[-1].over:
-        values.append(float(past[-1].reward[0]))
+        values.append(float(past[-1].reward[0]) if game.players == 2 else 0.0)
     return JSONResponse({"values": values})
 
 

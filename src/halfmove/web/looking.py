@@ -15,12 +15,13 @@ from halfmove.core.game import Game, timestep
 from halfmove.core.types import Array, Model, NodeStats, TimeStep
 from halfmove.games.follow import Spot
 from halfmove.models.rollouts import Rollouts
-from halfmove.play.minds import Mind, of_mcts, search_of
+from halfmove.play.minds import Mind, search_of
 from halfmove.search import RolloutSearch, TreeSearch
 from halfmove.search.anytime import Anytime, Going, Look, tree_of
 from halfmove.search.halving import Halving
 from halfmove.search.planners import options_of, planner
 from halfmove.search.tree import stats_of
+from halfmove.selfplay.match import mcts
 from halfmove.train.rating import QUIET
 from halfmove.train.trained import trained
 from halfmove.web.settings import Settings
@@ -60,7 +61,7 @@ def looked(line: str, game: Game, settings: Settings, *, noise: bool) -> Looked:
 def _plain(game: Game, name: str | None, noise: bool) -> Mind:
     """No network: equal priors and random playouts, under any planner."""
     if name is None:
-        return of_mcts()(game)
+        return Mind(game, Rollouts(game), None, lambda simulations: mcts(game, simulations)[0])
     if name == "prior":
         raise ValueError("prior does not search: there is nothing to look into")
     known = options_of(name)

@@ -1,4 +1,4 @@
-"""Play: any game of two with a board, against whoever can play it."""
+"""Play: any game with a board, against whoever can play it."""
 
 import asyncio
 import contextlib
@@ -41,9 +41,9 @@ def routes(settings: Settings) -> list[BaseRoute]:
         game = game_of(request.query_params.get("game", ""))
         return JSONResponse({"players": offered(game, runs, settings)})
 
-    def games(request: Request) -> Response:
+    def listed(request: Request) -> Response:
         networks = [{"name": name, "game": zoo.card(name).game} for name in zoo.names()]
-        return JSONResponse({"games": [described(n) for n in names()], "networks": networks})
+        return JSONResponse({"games": list(map(described, names())), "networks": networks})
 
     changes = {"move": _move, "undo": _undo, "resign": _resign, "pause": _pause, "jump": _jump,
                "seats": _seats, "flag": _flag}  # fmt: skip
@@ -51,7 +51,7 @@ def routes(settings: Settings) -> list[BaseRoute]:
         Route("/", lambda request: page("play.html")),
         Route("/play", lambda request: page("play.html")),
         Route("/play/{id}", lambda request: page("play.html")),
-        Route("/api/games", games),
+        Route("/api/games", listed),
         Route("/api/players", players),
         Route("/api/tables", _new, methods=["POST"]),
         Route("/api/records", _load, methods=["POST"]),
@@ -100,6 +100,7 @@ def view(table: Table, ply: int | None = None) -> dict[str, Any]:
         "over": table.over,
         "result": table.result,
         "outcome": tables.outcome(table),
+        "score": tables.score(table, ply) if game.players == 1 else None,
         "clock": clock,
         "paused": table.paused,
         "version": table.version,
@@ -165,6 +166,8 @@ async def _table(request: Request) -> Response:
 def _record(request: Request) -> Response:
     """The game as a file."""
     table = request.app.state.tables.get(request.path_params["id"])
+    if table.rules.chance:
+        raise ValueError(f"no record tells what was drawn in {table.rules.name}; copy its position")
     form = request.query_params.get("form", "")
     text = records.write(table.rules, tables.record_of(table), form)
     ending = ".jsonl" if form == "json" else records.suffix(table.rules)
@@ -211,7 +214,7 @@ def _jump(asked: dict[str, Any], settings: Settings, table: Table) -> Table:
 
 def _resign(asked: dict[str, Any], settings: Settings, table: Table) -> Table:
     if PERSON not in table.seats:
-        raise ValueError("nobody here can resign: both players are no people")
+        raise ValueError("nobody here can resign: no person plays")
     side = table.spot.player
     if table.seats[side] != PERSON:
         side = 1 - side

@@ -12,19 +12,19 @@ from typing import Any
 
 from halfmove import games
 from halfmove.core.game import Game
-from halfmove.games.follow import Spot, begin, moved
+from halfmove.games.follow import Spot
+from halfmove.web.board_view import STYLES
+from halfmove.web.chance import begun, followed
 
 MOST = 10_000  # of any option that is a number
 HISTORY = 16  # boards in an observation
 KEPT = 2048  # positions in memory
 GAMES = 300  # different ones since the server was started: each is compiled, and stays so
 
-BOARDLESS = ("2048",)  # draws from chance: its moves alone do not tell it
-
 
 def names() -> list[str]:
-    """The games that are played here."""
-    return [name for name in games.names() if name not in BOARDLESS]
+    """The games that are played here: all that have a board to be drawn."""
+    return [name for name in games.names() if name in STYLES]
 
 
 _lock = threading.Lock()
@@ -77,6 +77,7 @@ def described(name: str) -> dict[str, Any]:
     return {
         "name": name,
         "title": (type(game).__doc__ or name).partition("\n")[0],
+        "players": game.players,
         "options": {f.name: getattr(game, f.name) for f in fields if f.name in offered},
     }
 
@@ -99,8 +100,10 @@ def spots(game: Game, position: str, moves: tuple[int, ...]) -> list[Spot]:
             if spot is not None:
                 _spots.move_to_end(key)
         if spot is None:
-            last = found[-1] if found else None
-            spot = begin(game, position) if last is None else moved(game, last, moves[number - 1])
+            if found:
+                spot = followed(game, position, found[-1], moves[number - 1], number - 1)
+            else:
+                spot = begun(game, position)
             with _lock:
                 _spots[key] = spot
                 while len(_spots) > KEPT:

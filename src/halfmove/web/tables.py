@@ -17,6 +17,7 @@ from halfmove.games import records
 from halfmove.games.follow import Spot
 from halfmove.games.records import Note, Record, text_of
 from halfmove.web.board_view import STYLES
+from halfmove.web.chance import seeded
 from halfmove.web.rules import game_of, spot_after, spots
 
 PERSON = "person"
@@ -41,11 +42,12 @@ class Table:
 
     id: str
     game: str
-    seats: tuple[str, str]
-    position: str = ""  # where it began, if not where all begin
+    seats: tuple[str, ...]  # one for each player
+    position: str = ""  # where it began, if not where all begin; of chance, with a seed
     moves: tuple[int, ...] = ()
     notes: tuple[Note, ...] = field(default=())  # one for each move
-    result: tuple[float, float] | None = None  # +1, 0, -1 each; None: not over
+    # +1, 0, -1 each; of one who plays alone, the points; None: not over
+    result: tuple[float, ...] | None = None
     reason: str = ""  # why it ended, if not by the rules
     clock: Clock | None = None
     paused: bool = False  # whether the players who are no people wait
@@ -75,7 +77,7 @@ class Table:
 
 def new(
     game: str,
-    seats: tuple[str, str],
+    seats: tuple[str, ...],
     *,
     id: str,
     now: float,
@@ -84,8 +86,8 @@ def new(
 ) -> Table:
     """A game before its first move; ValueError says what cannot be."""
     rules = game_of(game)
-    if rules.players != 2:
-        raise ValueError(f"{rules.name} is not a game for two")
+    if len(seats) != rules.players:
+        raise ValueError(f"{rules.name} has {rules.players} players, got {len(seats)}")
     running = None
     if clock is not None:
         base, increment = clock
@@ -100,10 +102,12 @@ def new(
 
 def _normal(game: Game, position: str) -> str:
     """A position as the game writes it; "" for the one where all games begin."""
-    if not position.strip():
-        return ""
     if len(position) > 10_000:
         raise ValueError("a position is one line (FEN, SFEN, …); that is too long")
+    if game.chance:
+        return seeded(game, position)
+    if not position.strip():
+        return ""
     state = game.parse_position(position.strip())
     written = game.position(state)
     return "" if written == game.position(spot_after(game, "", ()).state) else written
@@ -185,12 +189,14 @@ def undone(table: Table, *, now: float) -> Table:
 
 
 def resigned(table: Table, side: int, *, now: float, reason: str = "resignation") -> Table:
-    """Lost for `side`, 0 or 1."""
+    """Lost for `side`, 0 or 1; who plays alone keeps the points."""
     if table.over:
         raise ValueError("the game is over already")
     if side not in (0, 1):
         raise ValueError(f"side must be 0 or 1, got {side}")
-    result = (-1.0, 1.0) if side == 0 else (1.0, -1.0)
+    result: tuple[float, ...] = (-1.0, 1.0) if side == 0 else (1.0, -1.0)
+    if table.rules.players == 1:
+        result = (score(table),)
     clock = None if table.clock is None else replace(_ticking(table, now), since=None)
     return replace(
         table, result=result, reason=reason, clock=clock, version=table.version + 1, touched=now
@@ -207,7 +213,7 @@ def flagged(table: Table, *, now: float) -> Table:
     return table
 
 
-def seated(table: Table, seats: tuple[str, str], *, now: float) -> Table:
+def seated(table: Table, seats: tuple[str, ...], *, now: float) -> Table:
     """The same game with others at it."""
     return replace(table, seats=seats, version=table.version + 1, touched=now)
 
@@ -265,10 +271,18 @@ def outcome(table: Table) -> str:
     if table.result is None:
         return ""
     why = f" ({table.reason})" if table.reason else ""
+    if table.rules.players == 1:
+        return f"The end{why}: {table.result[0]:g} points."
     if table.result[0] == table.result[1]:
         return f"A draw{why}."
     winner = STYLES[table.rules.name].colours[int(table.result[1] > table.result[0])]
     return f"{winner} won{why}."
+
+
+def score(table: Table, ply: int | None = None) -> float:
+    """What one who plays alone has earned, by all moves or the first `ply`."""
+    past = spots(table.rules, table.position, table.moves[:ply])
+    return float(sum(spot.reward[0] for spot in past[1:]))
 
 
 def time_left(table: Table, now: float) -> tuple[float, float] | None:
@@ -282,9 +296,11 @@ def _ended(table: Table) -> Table:
     if not spot.over:
         return table
     # The last move earned it; a game that was cut short has no winner.
-    first, second = (float(np.sign(x)) for x in spot.reward)
+    result = tuple(float(np.sign(x)) for x in spot.reward)
+    if table.rules.players == 1:
+        result = (score(table),)
     clock = None if table.clock is None else replace(table.clock, since=None)
-    return replace(table, result=(first, second), clock=clock)
+    return replace(table, result=result, clock=clock)
 
 
 def _ticking(table: Table, now: float) -> Clock:

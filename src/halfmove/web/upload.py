@@ -27,7 +27,8 @@ def games_in(data: bytes) -> list[Record]:
         if len(found) > MOST:
             raise ValueError(f"the file has {len(found)} games; at most {MOST} are read")
         for record in found:
-            game_of(record.game)
+            if game_of(record.game).chance:
+                raise ValueError(f"no record tells what was drawn in {record.game}")
         return records.read(text)
     except (RecursionError, OverflowError) as error:
         raise ValueError(f"the file cannot be read: {error}") from None

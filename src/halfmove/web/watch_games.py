@@ -50,7 +50,8 @@ def samples(run: Path) -> dict[str, Any]:
     numbered = [(int(found[0]), name) for name in names if (found := re.match(r"\d+", name))]
     files = [{"file": name, "iteration": number} for number, name in sorted(numbered)]
     try:
-        game_in(run)
+        if game_in(run).chance:
+            raise ValueError("a game of chance is not told by its moves: no sample games are kept")
     except ValueError as error:
         return {"games": [], "checkpoints": [], "why": str(error)}
     return {"games": files, "checkpoints": saved(run), "why": ""}

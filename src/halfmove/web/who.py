@@ -136,15 +136,17 @@ def _budget(text: str | None) -> int | float | None:
     return int(number)
 
 
-def seats(given: Any, game: Game, settings: Settings) -> tuple[str, str]:
-    """Two seats of a request; ValueError or RunError say who cannot sit there."""
-    if not isinstance(given, list) or len(given) != 2 or not all(isinstance(x, str) for x in given):
-        raise ValueError("seats must be two lines, such as ['person', 'mcts@100']")
-    first, second = (text.strip() for text in given)
-    for text in (first, second):
+def seats(given: Any, game: Game, settings: Settings) -> tuple[str, ...]:
+    """The seats of a request; ValueError or RunError say who cannot sit there."""
+    lines = given if isinstance(given, list) else []
+    if len(lines) != game.players or not all(isinstance(x, str) for x in lines):
+        such = [PERSON, "mcts@100"][: game.players]
+        raise ValueError(f"seats must be {game.players} lines, such as {such}")
+    found = tuple(text.strip() for text in lines)
+    for text in found:
         if text != PERSON:
             line_of(text, game, settings)
-    return first, second
+    return found
 
 
 def offered(game: Game, runs: Runs, settings: Settings) -> list[dict[str, Any]]:

@@ -5,6 +5,9 @@ import { hasKanji, nameOf, piece, shogiName } from "./pieces.js";
 
 const UNIT = 100;
 const TALL = 86.6; // between two rows of hexes
+// Of a board with an arrow on each side: where the arrows are, and how each is turned.
+const ARROWS = [[-58, 200, 0], [200, -58, 90], [458, 200, 180], [200, 458, 270]];
+const KEYS = ["ArrowLeft", "ArrowUp", "ArrowRight", "ArrowDown"];
 const CHOICES = { q: "Queen", r: "Rook", b: "Bishop", n: "Knight", "+": "Promote" };
 
 export class Board {
@@ -32,17 +35,44 @@ export class Board {
     const { board } = this;
     const had = this.root.contains(document.activeElement) && document.activeElement.dataset?.place;
     const [width, height] = extent(board);
+    const tiles = board.shape === "tiles";
     const drawing = svg("svg", {
-      viewBox: `${-80} ${-70} ${width + 150} ${height + 140}`,
+      viewBox: tiles ? "-110 -110 620 620" : `${-80} ${-70} ${width + 150} ${height + 140}`,
       class: `board ${board.shape} ${board.pieces}`,
       role: "group",
-      "aria-label": "Board. Arrow keys go from place to place, Enter makes the move.",
+      "aria-label": tiles ? "Board. Arrow keys slide the tiles, and so does a swipe."
+        : "Board. Arrow keys go from place to place, Enter makes the move.",
     });
     drawing.append(...this.background(), ...this.labels());
     board.places.forEach((_, place) => drawing.append(this.place(place)));
     this.root.replaceChildren(drawing);
     if (had !== undefined && had !== false && had !== null) this.at(this.focus)?.focus();
     drawing.addEventListener("keydown", (event) => this.key(event));
+    if (tiles) this.swiped(drawing);
+  }
+
+  /** Slides where a finger or the mouse goes. */
+  swiped(drawing) {
+    let from = null;
+    drawing.addEventListener("pointerdown", (event) => { from = [event.clientX, event.clientY]; });
+    drawing.addEventListener("pointerup", (event) => {
+      if (!from) return;
+      const [x, y] = [event.clientX - from[0], event.clientY - from[1]];
+      from = null;
+      if (Math.max(Math.abs(x), Math.abs(y)) < 24) return;
+      this.slide(Math.abs(x) > Math.abs(y) ? (x < 0 ? 0 : 2) : (y < 0 ? 1 : 3));
+    });
+  }
+
+  /** Makes the move of an arrow, if it is legal: 0 left, 1 up, 2 right, 3 down. */
+  slide(arrow) {
+    const move = this.active && this.position.legal.find((one) => one.to === this.first + arrow);
+    if (move) this.onMove(move.action);
+  }
+
+  /** The first place that is no square of the board but an arrow. */
+  get first() {
+    return this.board.rows * this.board.columns;
   }
 
   at(place) {
@@ -52,6 +82,7 @@ export class Board {
   /** The middle of a place. */
   spot(place) {
     const { rows, columns, shape } = this.board;
+    if (place >= this.first) return ARROWS[place - this.first];
     const turn = this.flipped ? rows * columns - 1 - place : place;
     const row = Math.floor(turn / columns);
     const column = turn % columns;
@@ -127,12 +158,13 @@ export class Board {
     const there = position.pieces[place];
     const legal = this.targets(place).length > 0;
     const starts = this.active && position.legal.some((move) => move.from === place);
+    const still = board.shape === "tiles" && place < this.first;
     const group = svg("g", {
       transform: `translate(${x} ${y})`,
       "data-place": place,
       class: `place${legal ? " legal" : ""}${starts ? " starts" : ""}`,
-      tabindex: place === this.focus ? 0 : -1,
-      role: "button",
+      tabindex: still ? null : place === this.focus || place >= this.first ? 0 : -1,
+      role: still ? "img" : "button",
       "aria-label": this.spoken(place, there, legal),
       "aria-pressed": this.chosen?.from === place ? "true" : null,
       onclick: () => this.press(place),
@@ -156,13 +188,17 @@ export class Board {
 
   cell(place) {
     const { board } = this;
+    if (place >= this.first) {
+      const turn = `rotate(${ARROWS[place - this.first][2]})`;
+      return svg("path", { class: "cell arrow", transform: turn, d: "M-34 0L22 -80V80Z" });
+    }
     if (board.shape === "hexes") {
       const points = [[0, -57.7], [50, -28.9], [50, 28.9], [0, 57.7], [-50, 28.9], [-50, -28.9]];
       return svg("polygon", { class: "cell", points: points.map((p) => p.join(",")).join(" ") });
     }
     return svg("rect", {
       class: `cell${board.checkered ? (isDark(board, place) ? " dark" : " light") : ""}`,
-      x: -50, y: -50, width: UNIT, height: UNIT,
+      x: -50, y: -50, width: UNIT, height: UNIT, rx: board.shape === "tiles" ? 10 : null,
     });
   }
 
@@ -209,7 +245,7 @@ export class Board {
     const { board } = this;
     const words = [board.shape === "holes" ? `column ${(place % board.columns) + 1}, row ${
       board.rows - Math.floor(place / board.columns)}` : board.places[place]];
-    words.push(there ? nameOf(board, there[0], there[1]) : "empty");
+    if (place < this.first) words.push(there ? nameOf(board, there[0], there[1]) : "empty");
     if (this.position.last?.to === place) words.push("last move");
     if (this.chosen?.from === place) words.push("chosen");
     if (legal) words.push("legal move");
@@ -264,7 +300,13 @@ export class Board {
   }
 
   key(event) {
-    const { rows, columns } = this.board;
+    const { rows, columns, shape } = this.board;
+    const arrow = KEYS.indexOf(event.key);
+    if (shape === "tiles" && arrow >= 0) {
+      this.slide(arrow);
+      event.preventDefault();
+      return;
+    }
     const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
     if (step) {
       const sign = this.flipped ? -1 : 1;
@@ -288,7 +330,8 @@ function extent({ rows, columns, shape }) {
   return [columns * UNIT, rows * UNIT];
 }
 
-function middle({ rows, columns }) {
+function middle({ rows, columns, shape }) {
+  if (shape === "tiles") return rows * columns;
   return Math.floor(rows / 2) * columns + Math.floor(columns / 2);
 }
 

@@ -76,13 +76,14 @@ export function depthChart(depths) {
 export function valueChart(points, plies, here, look) {
   const wide = 300;
   const x = (ply) => 24 + (wide - 30) * ply / Math.max(1, plies);
-  const y = (value) => 50 - 42 * value;
+  const most = Math.max(1, ...points.map(([, value]) => Math.abs(value))); // points, of one alone
+  const y = (value) => 50 - 42 * value / most;
   const line = points.map(([ply, value]) => `${x(ply).toFixed(1)},${y(value).toFixed(1)}`).join(" ");
   const chart = svg("svg", { viewBox: `0 0 ${wide} 100`, class: "graph", role: "img",
     "aria-label": `Value along the game: ${points.map(([ply, v]) => `${ply}: ${v.toFixed(2)}`).join(", ")}` },
-  ...[1, 0, -1].flatMap((v) => [
+  ...(most > 1 ? [most, 0] : [1, 0, -1]).flatMap((v) => [
     svg("path", { class: "gridline", d: `M24 ${y(v)}H${wide - 6}` }),
-    text(20, y(v), v, { "text-anchor": "end", "dominant-baseline": "central" })]),
+    text(20, y(v), Math.round(v), { "text-anchor": "end", "dominant-baseline": "central" })]),
   svg("path", { class: "here", d: `M${x(here)} 6V94` }),
   svg("polyline", { class: "curve", points: line }),
   ...points.map(([ply, value]) => svg("circle", { class: "dotted", cx: x(ply), cy: y(value), r: 2.2 })));

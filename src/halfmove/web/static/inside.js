@@ -97,7 +97,8 @@ function chart() {
   const points = (values ?? []).map((value, ply) => [ply, value]).filter(([, value]) => value !== null);
   $("values").replaceChildren(...(points.length > 1
     ? [valueChart(points, line.length, place.moves.length, careful((ply) => look(line.slice(0, ply)))),
-      el("p", { class: "faint small" }, `1 means that ${views[0].shown.board.colours[0]} wins.`)] : []));
+      el("p", { class: "faint small" }, views[0].shown.board.shape === "tiles"
+        ? "Points still to come." : `1 means that ${views[0].shown.board.colours[0]} wins.`)] : []));
 }
 
 async function askValues() {

@@ -7,12 +7,13 @@ const $ = (id) => document.getElementById(id);
 const TITLES = {
   go: "Go", hex: "Hex", chess: "Chess", shogi: "Shogi", othello: "Othello",
   connect_four: "Connect four", tic_tac_toe: "Tic-tac-toe", gardner_chess: "Gardner chess (5×5)",
-  animal_shogi: "Animal shogi",
+  animal_shogi: "Animal shogi", 2048: "2048",
 };
-const ORDER = Object.keys(TITLES);
+const ORDER = ["go", "hex", "chess", "shogi", "othello", "connect_four", "tic_tac_toe",
+  "gardner_chess", "animal_shogi", "2048"];
 const SIZES = { go: [5, 7, 9, 13, 19], hex: [3, 5, 7, 9, 11, 13] };
 const COLOURS = { chess: ["White", "Black"], gardner_chess: ["White", "Black"],
-  connect_four: ["Red", "Yellow"], tic_tac_toe: ["X", "O"] };
+  connect_four: ["Red", "Yellow"], tic_tac_toe: ["X", "O"], 2048: ["Player", ""] };
 const OPTIONS = { size: "Size", komi: "Komi", handicap: "Handicap stones", swap: "Swap rule",
   suicide: "Suicide is legal" };
 
@@ -64,8 +65,10 @@ export class NewGame {
     const colours = COLOURS[game.name] ?? ["Black", "White"];
     [0, 1].forEach((side) => {
       $(`seat${side}`).querySelector("legend").textContent =
-        `${colours[side]}${side ? "" : ", moves first"}`;
+        `${colours[side]}${side || game.players === 1 ? "" : ", moves first"}`;
     });
+    this.players = game.players;
+    $("seat1").hidden = $("sides").hidden = game.players === 1;
     await this.offer();
   }
 
@@ -123,7 +126,8 @@ export class NewGame {
     }, 500);
     try {
       this.begun(await ask("/api/tables", {
-        game: this.line, seats: this.seats.map((seat) => seat.line), clock,
+        game: this.line, clock,
+        seats: this.seats.slice(0, this.players).map((seat) => seat.line),
         position: $("position").value,
       }));
     } finally {

@@ -43,6 +43,7 @@ export function hasKanji() {
 /** What a piece is called, for people who listen: "white knight". */
 export function nameOf(board, mark, side) {
   const colour = board.colours[side];
+  if (board.pieces === "numbers") return mark;
   if (board.pieces === "chess") return `${colour} ${CHESS[mark.toLowerCase()]}`;
   if (board.pieces !== "shogi") return board.pieces === "marks" ? colour : `${colour} ${
     board.pieces === "discs" ? "disc" : "stone"}`;
@@ -63,11 +64,23 @@ export function piece(board, mark, side, { kanji = false, turned = false } = {})
   else if (board.pieces === "marks") middle.append(mark.toLowerCase() === "x"
     ? svg("path", { class: "stroke", d: "M26 26L74 74M74 26L26 74" })
     : svg("circle", { class: "stroke", cx: 50, cy: 50, r: 27 }));
+  else if (board.pieces === "numbers") middle.append(...number(mark));
   else if (board.pieces === "chess") middle.append(...figure(mark.toLowerCase()));
   else middle.append(...tile(board, mark, kanji));
   if (board.pieces !== "shogi") return svg("g", {}, middle);
   const upside = (side === 1) !== turned;
   return svg("g", { transform: upside ? "rotate(180)" : null }, middle);
+}
+
+/** A tile of 2048: the larger, the hotter. */
+function number(mark) {
+  const heat = Math.min(1, Math.log2(Number(mark)) / 11);
+  return [
+    svg("rect", { class: "tile", x: 4, y: 4, width: 92, height: 92, rx: 8,
+      style: `fill:hsl(${48 - 40 * heat} ${30 + 60 * heat}% ${86 - 40 * heat}%)` }),
+    svg("text", { x: 50, y: 52, class: heat > 0.6 ? "hot" : null, "text-anchor": "middle",
+      "dominant-baseline": "central", "font-size": [44, 44, 38, 30, 25, 21][mark.length - 1] }, mark),
+  ];
 }
 
 function stoneSize(board) {

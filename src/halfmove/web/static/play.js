@@ -107,7 +107,8 @@ function draw() {
 }
 
 function players() {
-  for (const side of [0, 1]) {
+  $("player1").hidden = table.seats.length === 1;
+  for (const side of table.seats.keys()) {
     const colour = table.board.colours[side];
     const seat = table.seats[side] === "person" ? "a person" : table.seats[side];
     const turn = !table.over && table.toPlay === side;
@@ -121,6 +122,7 @@ function players() {
 }
 
 function badge(side) {
+  if (table.board.pieces === "numbers") return "";
   const mark = table.board.pieces === "chess" ? "k" : table.board.pieces === "shogi"
     ? (table.board.columns === 3 ? "L" : "K") : "xo"[side];
   return svg("svg", { viewBox: "-50 -50 100 100", class: `badge ${table.board.pieces} ${table.board.shape}`,
@@ -129,6 +131,7 @@ function badge(side) {
 
 /** What the other side has lost. */
 function captured(side) {
+  if (shown.score !== null) return [el("b", { class: "score" }, `${shown.score} points`)];
   const lost = shown.position.lost[1 - side];
   if (!lost || lost === "0") return [];
   if (/^\d+$/.test(lost)) return [el("span", { class: "faint small" }, `captured ${lost}`)];
@@ -194,7 +197,8 @@ function moves() {
 function values() {
   const points = table.values.map((value, i) => [i + 1, value]).filter(([, value]) => value !== null);
   $("valuePanel").hidden = points.length < 2;
-  $("firstName").textContent = table.board.colours[0];
+  $("meaning").textContent = table.seats.length === 1 ? "points still to come"
+    : `1 means that ${table.board.colours[0]} wins`;
   if (points.length < 2) return;
   $("values").replaceChildren(valueChart(points, table.moves.length, shown.ply, careful(look)));
 }
@@ -220,13 +224,16 @@ function buttons() {
   $("goOn").hidden = shown.ply === end;
   $("typed").disabled = !mine();
   $("inside").href = `/inside/${table.id}?ply=${shown.ply}`;
+  $("save").hidden = $("flip").hidden = table.board.shape === "tiles";
   $("save").href = `/api/tables/${table.id}/record`;
   $("save").textContent = `Save ${table.form}`;
   $("saveJson").href = `/api/tables/${table.id}/record?form=json`;
-  $("saveJson").hidden = table.form === ".jsonl";
+  $("saveJson").hidden = table.form === ".jsonl" || $("save").hidden;
   $("kanjiRow").hidden = !(table.board.pieces === "shogi" && table.board.columns === 9 && hasKanji());
   $("kanji").checked = board.kanji;
   $("hints").checked = board.showsLegal();
+  $("hintsRow").hidden = table.board.shape === "tiles"; // its arrows show them
+  $("other1").hidden = table.seats.length === 1;
 }
 
 function status() {
@@ -237,7 +244,8 @@ function status() {
     text = `Position after move ${shown.ply} of ${table.moves.length}. A move here takes back what followed.`;
   } else if (table.over) text = table.outcome;
   else if (thinking?.state === "fault") text = `${colour} cannot move: ${thinking.fault}.`;
-  else if (seat === "person") text = people() === 2 ? `${colour} to move.` : `Your move, ${colour}.`;
+  else if (seat === "person" && table.seats.length === 1) text = "Your move.";
+  else if (seat === "person") text = people() === table.seats.length ? `${colour} to move.` : `Your move, ${colour}.`;
   else if (table.paused) text = `${colour} (${seat}) waits: paused.`;
   else if (thinking) text = `${colour} ${STATES[thinking.state]}, ${thinking.seconds.toFixed(0)} s …`;
   else text = `${colour} thinks …`;
@@ -271,7 +279,7 @@ press("copy", async () => {
   await navigator.clipboard?.writeText(shown.text).catch(() => {});
   say(`Copied: ${shown.text}`);
 });
-press("reseat", () => change("seats", { seats: others.map((seat) => seat.line) }));
+press("reseat", () => change("seats", { seats: table.seats.map((_, side) => others[side].line) }));
 $("hints").addEventListener("change", () => { board.hints = $("hints").checked; draw(); });
 $("kanji").addEventListener("change", () => {
   board.kanji = $("kanji").checked;
@@ -281,8 +289,8 @@ $("kanji").addEventListener("change", () => {
 $("change").addEventListener("toggle", careful(async () => {
   if (!$("change").open) return;
   const found = await playersOf(table.game);
-  others.forEach((seat, side) => {
-    seat.offer(found, table.seats[side]);
+  table.seats.forEach((line, side) => {
+    others[side].offer(found, line);
     $(`other${side}`).querySelector("legend").textContent = table.board.colours[side];
   });
 }));
@@ -296,6 +304,10 @@ $("type").addEventListener("submit", careful(async (event) => {
 document.addEventListener("keydown", (event) => {
   if (!table || $("table").hidden || event.ctrlKey || event.metaKey || event.altKey) return;
   if (/INPUT|SELECT|TEXTAREA/.test(event.target.tagName)) return;
+  if (table.board.shape === "tiles" && event.key.startsWith("Arrow")) {
+    if (!$("board").contains(event.target)) board.key(event); // the board has heard it itself
+    return;
+  }
   const id = { u: "undo", p: "pass", ",": "back", ".": "forward" }[event.key.toLowerCase()];
   if (id && !$(id).hidden && !$(id).disabled) $(id).click();
 });
