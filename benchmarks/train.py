@@ -1,12 +1,13 @@
 """Where the time of training goes, against the network alone.
 
-    python -m benchmarks.train hex5
+    python -m benchmarks.train
     python -m benchmarks.train go9-gpu --json out.json --net.planes 128
 
 The floor of self-play is the network on the same batch as often as a move asks for it
 (simulations + 1 times) and nothing else. The parts are measured apart, each in a loop of its
 own: the rules (step, legal moves, observation), the search with a model that costs nothing,
-the replay, one update. They need not add up to the whole: a compiler joins some of them.
+the replay, one update. Their shares are of the whole iteration and need not add up to it: a
+compiler joins some of them.
 """
 
 import argparse
@@ -14,7 +15,8 @@ import functools
 import json
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -22,7 +24,7 @@ import jax.numpy as jnp
 import tyro
 
 from benchmarks.models import Free
-from halfmove.core.game import timestep
+from halfmove.core.game import Game, timestep
 from halfmove.train.config import TrainConfig
 from halfmove.train.parts import Parts, parts_of
 from halfmove.train.presets import PRESETS, preset
@@ -39,34 +41,63 @@ def best(run: Callable[[], Any], repeat: int) -> float:
     return min(times)
 
 
-def measure(parts: Parts, repeat: int) -> dict[str, float]:
-    """Seconds of one iteration's parts, and figures from them."""
-    config, game, model = parts.config, parts.game, parts.model
-    assert game is not None, "environments on the host are measured by benchmarks.envs"
-    calls = config.search.simulations + 1
-    moves = config.selfplay.chunk
-    variables, opt_state, lanes, store = parts.begin(jax.random.key(0))
+def measure(parts: Parts, game: Game, repeat: int) -> dict[str, float]:
+    """Seconds of one iteration's parts; `update` and `replay sample` are of one update."""
+    variables, _, lanes, _ = parts.begin(jax.random.key(0))
     keys = iter(jax.random.split(jax.random.key(1), 100_000))
-    seen = jax.jit(jax.vmap(functools.partial(timestep, game)))(lanes.state)
-
     play = jax.jit(lambda lanes, key: parts.selfplay.play(variables, lanes, key))
-    t: dict[str, float] = {}
-    t["selfplay"] = best(lambda: play(lanes, next(keys)), repeat)
+    network, rules, search = _network(parts, game), _rules(parts, game), _search(parts, game)
+    t = {
+        "selfplay": best(lambda: play(lanes, next(keys)), repeat),
+        "network": best(lambda: network(variables, lanes.state), repeat),
+        "rules": best(lambda: rules(lanes.state, next(keys)), repeat),
+        "search": best(lambda: search(next(keys)), repeat),
+    }
+    return t | _learning(parts, keys, repeat)
+
+
+def _network(parts: Parts, game: Game) -> Callable[..., Any]:
+    """Every call that the network gets in one iteration of self-play, and nothing else."""
+    model, config = parts.model, parts.config
+    simulations, moves = config.search.simulations, config.selfplay.chunk
+
+    def first(variables: Any, seen: Any, x: Any) -> tuple[Any, Any]:
+        # The answer goes into the next question, so that none is left out.
+        asked = replace(seen, observation=seen.observation + 0 * x)
+        node, prediction = model.root(variables, jax.random.key(0), asked)
+        return node, jnp.sum(prediction.value) + jnp.sum(prediction.logits)
+
+    def imagined(variables: Any, i: Any, carry: tuple[Any, Any]) -> tuple[Any, Any]:
+        node, total = carry
+        action = jnp.full(config.selfplay.lanes, i % game.actions)
+        node, edge, prediction = model.step(variables, jax.random.key(0), node, action)
+        return node, total + jnp.sum(edge.reward) + jnp.sum(prediction.logits)
 
     @jax.jit
-    def network(variables: Any, seen: Any) -> Any:
-        def again(i: Any, x: Any) -> Any:
-            # The answer goes into the next question, so that none is left out.
-            observation = seen.observation + 0 * x
-            _, prediction = model.root(variables, jax.random.key(0), _with(seen, observation))
-            return jnp.sum(prediction.value) + jnp.sum(prediction.logits)
+    def run(variables: Any, state: Any) -> Any:
+        seen = jax.vmap(functools.partial(timestep, game))(state)
+        if config.model != "learned":  # a step is the rules', and the network as at a root
+            calls = (simulations + 1) * moves
+            again = lambda i, x: first(variables, seen, x)[1]  # noqa: E731
+            return jax.lax.fori_loop(0, calls, again, jnp.float32(0))
 
-        return jax.lax.fori_loop(0, calls * moves, again, jnp.float32(0))
+        def move(i: Any, x: Any) -> Any:
+            step = functools.partial(imagined, variables)
+            return jax.lax.fori_loop(0, simulations, step, first(variables, seen, x))[1]
 
-    t["network"] = best(lambda: network(variables, seen), repeat)
+        return jax.lax.fori_loop(0, moves, move, jnp.float32(0))
+
+    return run
+
+
+def _rules(parts: Parts, game: Game) -> Callable[..., Any]:
+    """As many steps of the games as one iteration of self-play makes."""
+    config = parts.config
+    searched = 0 if config.model == "learned" else config.search.simulations
+    steps = (searched + 1) * config.selfplay.chunk
 
     @jax.jit
-    def rules(state: Any, key: Any) -> Any:
+    def run(state: Any, key: Any) -> Any:
         def step(i: Any, carry: Any) -> Any:
             state, total = carry
             legal = jax.vmap(game.legal)(state)
@@ -75,43 +106,59 @@ def measure(parts: Parts, repeat: int) -> dict[str, float]:
             shown = jax.vmap(game.observe)(after)
             return after, total + jnp.sum(shown)
 
-        return jax.lax.fori_loop(0, calls * moves, step, (state, jnp.float32(0)))[1]
+        return jax.lax.fori_loop(0, steps, step, (state, jnp.float32(0)))[1]
 
-    t["rules"] = best(lambda: rules(lanes.state, next(keys)), repeat)
+    return run
 
+
+def _search(parts: Parts, game: Game) -> Callable[..., Any]:
+    """The searches of one iteration, with a model that costs nothing."""
     free = Free(game.actions)
-    roots = free.start(config.selfplay.lanes)
+    roots = free.start(parts.config.selfplay.lanes)
 
     @jax.jit
-    def search(key: Any) -> Any:
+    def run(key: Any) -> Any:
         def one(i: Any, total: Any) -> Any:
             plan = parts.planner(jax.random.fold_in(key, i), free, None, roots)
             return total + jnp.sum(plan.policy)
 
-        return jax.lax.fori_loop(0, moves, one, jnp.float32(0))
+        return jax.lax.fori_loop(0, parts.config.selfplay.chunk, one, jnp.float32(0))
 
-    t["search"] = best(lambda: search(next(keys)), repeat)
+    return run
 
+
+def _learning(parts: Parts, keys: Iterator[Any], repeat: int) -> dict[str, float]:
+    """The replay, updates and what goes to the host, as a run does it: on a full replay."""
+    variables, opt_state, lanes, store = parts.begin(next(keys))
+    add = jax.jit(parts.replay.add, donate_argnums=0)
+    draw = jax.jit(parts.draw)
+    target = jax.tree.map(jnp.copy, variables) if parts.config.reanalyse.share else {}
     while int(store.head) < parts.replay.length:
-        lanes, store, steps, report = parts.play(
+        lanes, store, steps, told = parts.play(
             variables, lanes, store, next(keys), jnp.float32(1), jnp.float32(-2)
         )
-    # Not donated here: the same store is used again and again, which is what `add` copies.
-    add = jax.jit(parts.replay.add)
-    t["replay add"] = best(lambda: add(store, steps), repeat)
-    draw = jax.jit(lambda store, key: parts.replay.sample(store, key, config.learn.batch))
-    t["replay sample"] = best(lambda: draw(store, next(keys)), repeat)
-    jax.block_until_ready((report, steps))
-    t["transfer"] = best(lambda: jax.device_get((report, steps.action[0])), repeat)
+    jax.block_until_ready((steps, told))
 
-    learn = jax.jit(parts._learn)
-    target = variables if config.reanalyse.share else {}
-    t["update"] = best(lambda: learn(variables, opt_state, target, store, next(keys)), repeat)
-    return t
+    def added() -> Any:
+        nonlocal store
+        store = add(store, steps)
+        return store.head
 
+    def updated() -> Any:
+        nonlocal variables, opt_state, store
+        variables, opt_state, store, metrics = parts.learn(
+            variables, opt_state, target, store, next(keys)
+        )
+        return metrics
 
-def _with(seen: Any, observation: Any) -> Any:
-    return type(seen)(**{**seen.__dict__, "observation": observation})
+    # An array that was fetched keeps its copy: every fetch here needs a new one.
+    fresh = iter([jax.tree.map(jnp.copy, (told, steps.action[0])) for _ in range(repeat + 1)])
+    return {
+        "transfer": best(lambda: jax.device_get(next(fresh)), repeat),
+        "replay add": best(added, repeat),
+        "replay sample": best(lambda: draw(store, next(keys)), repeat),
+        "update": best(updated, repeat),
+    }
 
 
 def report(parts: Parts, t: dict[str, float]) -> dict[str, Any]:
@@ -121,6 +168,15 @@ def report(parts: Parts, t: dict[str, float]) -> dict[str, Any]:
     updates = positions * config.learn.samples / config.learn.batch
     learning = updates * t["update"]
     whole = t["selfplay"] + learning + t["replay add"] + t["transfer"]
+    drawn = updates * t["replay sample"]
+    seconds = {
+        "network in self-play": t["network"],
+        "network in updates": learning - drawn,
+        "rules": t["rules"],
+        "search": t["search"],
+        "replay": t["replay add"] + drawn,
+        "transfer": t["transfer"],
+    }
     return {
         "device": jax.devices()[0].device_kind,
         "machine": platform.machine(),
@@ -129,41 +185,55 @@ def report(parts: Parts, t: dict[str, float]) -> dict[str, Any]:
         "game": config.game,
         "lanes": config.selfplay.lanes,
         "simulations": config.search.simulations,
-        "seconds": t,
+        "positions": positions,
+        "updates": updates,
+        "seconds": {**t, "iteration": whole},
         "selfplay positions/s": positions / t["selfplay"],
         "learning positions/s": config.learn.batch / t["update"],
         "positions/s": positions / whole,
         "selfplay against the floor": t["network"] / t["selfplay"],
         "network and updates": (t["network"] + learning) / whole,
-        "share": {name: t[name] / t["selfplay"] for name in ("network", "rules", "search")}
-        | {"updates of the whole": learning / whole},
+        "share": {name: x / whole for name, x in seconds.items()},
     }
 
 
-def main() -> None:
-    """Prints a table, and writes JSON where asked."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("preset", choices=list(PRESETS))
-    parser.add_argument("--repeat", type=int, default=5)
-    parser.add_argument("--json")
-    options, rest = parser.parse_known_args()
-    config = tyro.cli(TrainConfig, default=preset(options.preset), args=rest)
-    parts = parts_of(config)
-    found = report(parts, measure(parts, options.repeat))
+def show(found: dict[str, Any]) -> None:
+    """Prints the figures as tables."""
     print(
-        f"jax {found['jax']} on {found['device']}: {found['game']}, {found['lanes']} games, ",
-        end="",
+        f"jax {found['jax']} on {found['device']}: {found['game']}, {found['lanes']} games, "
+        f"{found['simulations']} simulations; an iteration is {found['positions']:,} positions "
+        f"and {found['updates']:g} updates"
     )
-    print(f"{found['simulations']} simulations")
     for name, seconds in found["seconds"].items():
         what = "one update" if name in ("update", "replay sample") else "an iteration's"
-        print(f"{name:16}{seconds * 1e3:10.2f} ms  {what}")
+        print(f"{name:22}{seconds * 1e3:10.2f} ms  {what}")
+    print("share of an iteration, each measured alone:")
+    for name, share in found["share"].items():
+        print(f"{name:22}{share:10.1%}")
     for name in ("selfplay positions/s", "learning positions/s", "positions/s"):
         print(f"{name:28}{found[name]:12,.0f}")
     for name in ("selfplay against the floor", "network and updates"):
         print(f"{name:28}{found[name]:12.0%}")
+
+
+def main() -> None:
+    """Prints tables, and writes JSON where asked."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("preset", nargs="?", default="hex5", help="see `halfmove presets` (hex5)")
+    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--json")
+    options, rest = parser.parse_known_args()
+    if options.preset not in PRESETS:
+        parser.error(f"unknown preset {options.preset!r}; `halfmove presets` lists them")
+    config = tyro.cli(TrainConfig, default=preset(options.preset), args=rest)
+    parts = parts_of(config)
+    if parts.game is None:
+        parts.close()
+        parser.error("environments on the host are measured by `python -m benchmarks.envs`")
+    found = report(parts, measure(parts, parts.game, options.repeat))
+    show(found)
     if options.json:
         with open(options.json, "w") as file:
             json.dump(found, file, indent=1)

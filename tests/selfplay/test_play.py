@@ -7,6 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from halfmove import games
 from halfmove.core.game import over
@@ -15,7 +17,7 @@ from halfmove.models.rollouts import Rollouts
 from halfmove.search import planner
 from halfmove.search.search import TreeSearch
 from halfmove.selfplay import NEVER, SelfPlay
-from halfmove.selfplay.play import draw
+from halfmove.selfplay.play import draw, resign_below
 
 LANES, CHUNK = 6, 9
 
@@ -121,6 +123,32 @@ def test_lows_are_of_players_who_did_not_lose():
             lowest[lane] = [np.inf, np.inf]
         else:
             assert np.isnan(lows[t, lane])
+
+
+@given(st.lists(st.floats(-1, 1, width=32), max_size=300), st.floats(0.01, 0.5))
+def test_at_most_the_share_is_given_up_and_hardly_less(lows, share):
+    bound = resign_below(lows, share)
+    if len(lows) * share < 1:
+        assert bound == NEVER
+        return
+    assert sum(low < bound for low in lows) <= share * len(lows)
+    assert sum(low <= bound for low in lows) > share * (len(lows) - 1)
+    assert resign_below(lows, 0.0) == NEVER
+
+
+def test_a_bound_from_some_games_holds_for_others():
+    """Games nobody may resign: of those not lost, the bound would give up about a tenth."""
+    game, share = games.read("tic_tac_toe"), 0.1
+    search = planner("full_gumbel", simulations=4)
+    selfplay = SelfPlay(game, Rollouts(game), search, 128, 64, explore=9, calibration=1.0)
+    begin, first, second = jax.random.split(jax.random.key(5), 3)
+    play = jax.jit(selfplay.play)
+    lanes, _, told = play(None, selfplay.begin(begin), first)
+    lows = [x[~np.isnan(x)] for x in (told.lows, play(None, lanes, second)[2].lows)]
+    bound = resign_below(list(map(float, lows[0])), share)
+    would = np.mean(lows[1] < bound)
+    assert min(map(len, lows)) > 500
+    assert share / 3 < would < share + 3 * np.sqrt(share / len(lows[1]))
 
 
 @dataclass(frozen=True)

@@ -103,3 +103,60 @@ def test_a_folder_that_cannot_be_written() -> None:
         found = restore(folder, small(0))
         assert found is not None
         assert [p.name for p in folder.iterdir()] == ["00000001"]
+
+
+SMALL = """
+import subprocess, sys
+from halfmove.cli import main
+from tests.train.test_resume import COMMAND
+
+disk = sys.argv[1]
+arguments = [*COMMAND, "--search.planner", "prior", "--search.simulations", "0"]
+arguments += ["--search.options", "--selfplay.resign", "0"]
+
+def mount(options):
+    subprocess.run(["mount", *options.split(), "none", disk], check=True)
+
+mount("-t tmpfs -o size=160k")
+assert main(["train", "tic_tac_toe", "--folder", f"{disk}/run", *arguments]) == 1
+mount("-o remount,size=8m")
+assert main(["resume", f"{disk}/run"]) == 0
+assert main(["train", "tic_tac_toe", "--folder", f"{disk}/whole", *arguments]) == 0
+lines = [open(f"{disk}/{name}/metrics.jsonl").read() for name in ("run", "whole")]
+assert lines[0] == lines[1] and lines[0].count("\\n") == 14
+mount("-o remount,ro")
+assert main(["resume", f"{disk}/run"]) == 1
+assert main(["train", "tic_tac_toe", "--folder", f"{disk}/more", *arguments]) == 1
+"""
+NAMESPACE = ["unshare", "--map-root-user", "--mount"]  # a file system of one's own, for anyone
+
+
+def can_mount() -> bool:
+    try:
+        done = subprocess.run([*NAMESPACE, "true"], capture_output=True, check=False)
+    except FileNotFoundError:
+        return False
+    return done.returncode == 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not can_mount(), reason="this system lets us mount nothing")
+def test_a_run_on_a_small_disk(tmp_path: Path) -> None:
+    """A real one: it fills up, gets more room, the run goes on to the bit, then it is read-only."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    cache = {
+        "JAX_COMPILATION_CACHE_DIR": str(tmp_path / "compiled"),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    }
+    done = subprocess.run(
+        [*NAMESPACE, sys.executable, "-c", SMALL, str(disk)],
+        cwd=Path(__file__).parents[2], env={**os.environ, **cache},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    full, closed, nowhere = [x for x in done.stderr.splitlines() if x.startswith("halfmove: error")]
+    assert "No space left on device" in full
+    assert "Read-only file system" in closed
+    assert "Read-only file system" in nowhere
+    assert "Traceback" not in done.stdout + done.stderr

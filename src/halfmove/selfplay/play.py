@@ -5,11 +5,13 @@ so that no chunk of moves favours short games or long ones.
 """
 
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from halfmove.core.game import Game, edge, over, timestep
 from halfmove.core.types import Array, Model, Plan, Planner, Step, TimeStep, pytree
@@ -187,6 +189,16 @@ def _low(counts: Array, lowest: Array, gained: Array) -> Array:
     """
     low = jnp.min(jnp.where(gained >= 0, lowest, jnp.inf), axis=-1)
     return jnp.where(counts, low, jnp.nan)
+
+
+def resign_below(lows: Sequence[float], share: float) -> float:
+    """The bound below which at most `share` of the games that were not lost would be given up.
+
+    `lows` are those of the latest games played on; NEVER while there are too few to tell.
+    """
+    if not share or len(lows) < 1 / share:
+        return NEVER
+    return float(np.quantile(np.asarray(lows), share, method="lower"))
 
 
 def where(mask: Array, new: Any, old: Any) -> Any:

@@ -26,7 +26,7 @@ class SelfPlayConfig:
     explore: int = 30  # first moves of a game that are drawn
     explore_by: Literal["visits", "policy"] = "visits"  # in proportion to these
     temperatures: tuple[float, ...] = (1.0,)  # of those moves, over equal parts of the run
-    resign: float = 0.0  # share of resignations that may be wrong, such as 0.05; 0: play on
+    resign: float = 0.0  # share of the games not lost that may be given up, as 0.05; 0: play on
     calibration: float = 0.1  # share of games played on regardless, to measure that
 
 
@@ -125,6 +125,11 @@ class TrainConfig:
         if not 0 <= self.selfplay.resign < 1:
             raise ValueError(
                 f"selfplay.resign must be from 0 to below 1, got {self.selfplay.resign}"
+            )
+        if self.selfplay.resign and not 0 < self.selfplay.calibration <= 1:
+            raise ValueError(
+                "games played on tell when to resign: selfplay.calibration must be above 0 and at "
+                f"most 1, got {self.selfplay.calibration}"
             )
         if not self.selfplay.temperatures:
             raise ValueError("selfplay.temperatures must name at least one")

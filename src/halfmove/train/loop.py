@@ -24,8 +24,8 @@ import numpy as np
 from rich.console import Console
 
 from halfmove.core.types import Array
-from halfmove.selfplay import NEVER
 from halfmove.selfplay.host import HostReport
+from halfmove.selfplay.play import resign_below
 from halfmove.train import checkpoint
 from halfmove.train.checkpoint import Keep
 from halfmove.train.config import TrainConfig
@@ -98,7 +98,8 @@ class Loop:
         self.iteration = self.updates = self.games = 0
         self._ordered = 0  # chunks
         self._bounds: deque[float] = deque()  # for resigning, of those not played yet
-        self._skipped = 0  # in a row
+        self._skipped = 0  # updates in a row
+        self._finite = -1  # iterations before the last one with an update that worked
         self._told = -1  # the part of the run, from save to save, of which a game was written
         self._lows.clear()
         self._lines.clear()
@@ -143,8 +144,8 @@ class Loop:
                 )
                 if stopping and self.iteration < self.config.iterations:
                     _log.info(
-                        "stopped; `halfmove resume %s` goes on from iteration %d",
-                        self._run.path, self.iteration,
+                        "stopped after iteration %d; `halfmove resume %s` goes on",
+                        self.iteration, self._run.path,
                     )  # fmt: skip
                     return
         self._run.plot()
@@ -161,7 +162,12 @@ class Loop:
         last = self.iteration == self.config.iterations
         stopping = bool(stop)  # once: Ctrl-C after the save is for the next iteration
         if last or stopping or self.iteration % self.config.save_every == 0:
-            self.save()
+            if self._skipped:  # the last whole checkpoints stay those from before
+                _log.warning(
+                    "iteration %d is not saved: the loss is not a finite number", self.iteration
+                )
+            else:
+                self.save()
         return metrics, stopping
 
     def _write(self, *, wait: bool) -> None:
@@ -208,7 +214,7 @@ class Loop:
     def _order(self, number: int) -> None:
         heats = self.config.selfplay.temperatures
         heat = heats[min(number * len(heats) // self.config.iterations, len(heats) - 1)]
-        self._bounds.append(self._resign_below())
+        self._bounds.append(resign_below(self._lows, self.config.selfplay.resign))
         self._hands.order(Order(number, self._keys(number)[0], heat, self._bounds[-1]))
         self._ordered = number + 1
 
@@ -239,13 +245,6 @@ class Loop:
             metrics |= {"selfplay/resigned": told.resigned / games} if games else {}
         return metrics | {f"replay/{name}": value for name, value in played.replay.items()}
 
-    def _resign_below(self) -> float:
-        """The bound below which only the allowed share of the games played on was not lost."""
-        share = self.config.selfplay.resign
-        if not share or len(self._lows) < 1 / share:
-            return NEVER
-        return float(np.quantile(np.asarray(self._lows), share, method="lower"))
-
     def _keep_games(self, played: Played) -> None:
         """The first game to end after each checkpoint, as a file."""
         if self._record is None:
@@ -265,15 +264,24 @@ class Loop:
         self.updates += due
         means = {name: x / due for name, x in sums.items()}
         skipped = round(sums["skipped"])
+        if skipped < due:
+            self._finite = self.iteration
         self._skipped = self._skipped + skipped if skipped == due else 0
         if self._skipped >= SKIPS:
-            raise RunError(
-                f"the loss was not a finite number in {self._skipped} updates in a row, at "
-                f"iteration {self.iteration + 1}; the checkpoints are from before. Try a smaller "
-                "--learn.optimiser.learning-rate, or --learn.optimiser.clip 1"
-            )
+            raise RunError(self._no_number())
         told = {"replay/sampled_age": means.pop("age")}
         return told | {f"learn/{name}": value for name, value in means.items()}
+
+    def _no_number(self) -> str:
+        """Why the run stops, and what is left of it."""
+        # The last update that worked may be the one that broke the network.
+        sound = [n for n in checkpoint.numbers(self._run.checkpoints) if n <= self._finite]
+        left = f"checkpoint {sound[-1]} is from before" if sound else "no checkpoint is from before"
+        return (
+            f"the loss was not a finite number in {self._skipped} updates in a row, up to "
+            f"iteration {self.iteration + 1}; {left}. Try a smaller "
+            "--learn.optimiser.learning-rate, or --learn.optimiser.clip 1"
+        )
 
     def _figures(self, metrics: dict[str, Any], speed: float) -> dict[str, float | str]:
         wanted = {
@@ -299,7 +307,7 @@ class Loop:
             "expect": self._expected(),
             "updates": self.updates,
             "games": self.games,
-            "skipped": self._skipped,
+            "finite": self._finite,
             "lows": list(self._lows),
             "record": self._record.moves if self._record else [],
             "told": self._told,
@@ -329,7 +337,7 @@ class Loop:
         meta = found.meta
         self.iteration, self.updates, self.games = found.number, meta["updates"], meta["games"]
         self._ordered = self.iteration
-        self._skipped = meta["skipped"]
+        self._finite = meta.get("finite", -1)
         self._lows.extend(meta["lows"])
         self._told = meta["told"]
         if self._record:

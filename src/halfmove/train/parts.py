@@ -267,6 +267,8 @@ def parts_of(config: TrainConfig) -> Parts:
     _check_ownership(config, game)
     search = planner_of(config.search)
     play = config.selfplay
+    if play.resign and game.players == 1:
+        raise ValueError(f"no one resigns in {config.game}: selfplay.resign must be 0")
     lanes = SelfPlay(
         game, model, search, play.lanes, play.chunk, play.explore, play.calibration,
         play.explore_by,

@@ -151,15 +151,28 @@ def go7() -> TrainConfig:
     )
 
 
-def large_board(game: str) -> TrainConfig:
-    """Chess and shogi on two cores: fewer games and simulations, since a move costs more."""
-    config = small(game, rating=RatingConfig(every=50, games=16, simulations=8))
+def minutes(game: str, iterations: int = 150) -> TrainConfig:
+    """A few minutes of a game, by a rate that falls over all of them."""
+    config = small(game, iterations=iterations, save_every=25)
+    learn, play = config.learn, config.selfplay
+    positions = iterations * play.lanes * play.chunk - learn.begin
+    updates = int(positions * learn.samples / learn.batch)
     return replace(
         config,
-        save_every=25,
+        learn=replace(learn, optimiser=falling(updates)),
+        rating=RatingConfig(every=50, games=32),
+    )
+
+
+def large_board(game: str, iterations: int) -> TrainConfig:
+    """Chess and shogi on two cores: fewer games and simulations, since a move costs more."""
+    config = small(game, iterations=iterations, save_every=25)
+    return replace(
+        config,
         search=SearchConfig(simulations=8, options=(RESULTS,)),
         selfplay=SelfPlayConfig(lanes=32, chunk=16, explore=30),
         learn=replace(config.learn, begin=2_000),
+        rating=RatingConfig(every=50, games=16, simulations=8),
     )
 
 
@@ -314,13 +327,13 @@ PRESETS: dict[str, Preset] = {
         for size in (5, 7, 9, 13)
         for name in EXPERTS
     },
-    "go5": Preset(lambda: small("go size=5 komi=0.5", iterations=400), "Gumbel AlphaZero, 5x5 Go"),
+    "go5": Preset(lambda: small("go size=5 komi=0.5"), "Gumbel AlphaZero, 5x5 Go"),
     "go7": Preset(go7, "Gumbel AlphaZero on 7x7 Go, eight minutes"),
-    "othello": Preset(lambda: small("othello", iterations=300), "Gumbel AlphaZero"),
-    "animal_shogi": Preset(lambda: small("animal_shogi", iterations=300), "Gumbel AlphaZero"),
-    "gardner_chess": Preset(lambda: small("gardner_chess", iterations=300), "Gumbel AlphaZero"),
-    "chess": Preset(lambda: large_board("chess"), "Gumbel AlphaZero, its first steps"),
-    "shogi": Preset(lambda: large_board("shogi"), "Gumbel AlphaZero, its first steps"),
+    "othello": Preset(lambda: minutes("othello"), "Gumbel AlphaZero"),
+    "animal_shogi": Preset(lambda: minutes("animal_shogi"), "Gumbel AlphaZero"),
+    "gardner_chess": Preset(lambda: minutes("gardner_chess"), "Gumbel AlphaZero"),
+    "chess": Preset(lambda: large_board("chess", 150), "Gumbel AlphaZero, its first steps"),
+    "shogi": Preset(lambda: large_board("shogi", 100), "Gumbel AlphaZero, its first steps"),
     "2048": Preset(lambda: points(small("2048")), "Gumbel AlphaZero for one player and chance"),
     "cartpole": Preset(cartpole, "Gumbel MuZero to a return of 500, minutes"),
     "cartpole-q": Preset(cartpole_q, "Q-learning with the same network, for comparison"),

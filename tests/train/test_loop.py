@@ -1,0 +1,112 @@
+"""What the loop counts, decides and refuses."""
+
+import json
+from dataclasses import replace
+
+import jax
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from halfmove.cli import main
+from halfmove.learn.optimiser import OptimiserConfig
+from halfmove.train import checkpoint
+from halfmove.train.config import TrainConfig
+from halfmove.train.durable import RunError
+from halfmove.train.loop import train
+from halfmove.train.parts import parts_of
+from halfmove.train.trained import trained
+from tests.runs import small
+from tests.train.test_resume import tiny
+
+
+@pytest.fixture(scope="module")
+def parts():
+    return parts_of(tiny())
+
+
+@given(
+    lanes=st.integers(1, 2000),
+    chunk=st.integers(1, 64),
+    batch=st.integers(1, 4096),
+    begin=st.integers(0, 100_000),
+    samples=st.fractions(min_value="1/64", max_value=64),
+)
+def test_positions_are_used_as_often_as_asked_for(parts, lanes, chunk, batch, begin, samples):
+    """After every iteration the updates are those that are due, less than one is missing."""
+    learn = replace(parts.config.learn, batch=batch, begin=begin, samples=float(samples))
+    play = replace(parts.selfplay, lanes=lanes, chunk=chunk)
+    here = replace(parts, config=replace(parts.config, learn=learn), selfplay=play)
+    for iteration in (1, 2, 3, 10, 1000):
+        due = max(0, iteration * lanes * chunk - begin) * samples
+        used = here.updates_due(iteration) * batch
+        assert due - batch - 1e-6 * due < used <= due + 1e-6 * due
+
+
+def test_a_loss_that_is_no_number_stops_the_run(tmp_path):
+    """A step that is far too large breaks the network; the checkpoint before it is sound."""
+    path = tmp_path / "run"
+    config = replace(
+        tiny(), iterations=100, save_every=1, selfplay=replace(tiny().selfplay, resign=0.0)
+    )
+    # Two good updates, then one that ends it.
+    fatal = OptimiserConfig("sgd", 1e-3, "steps", boundaries=(2,), factor=1e35, momentum=0.0)
+    config = replace(config, learn=replace(config.learn, optimiser=fatal))
+    with pytest.raises(RunError, match=r"not a finite number in 2\d updates in a row") as stopped:
+        train(config, path)
+    # 64 positions are waited for, then every 16 are an update, and 32 an iteration.
+    assert "checkpoint 3 is from before" in str(stopped.value)
+    assert "--learn.optimiser.learning-rate" in str(stopped.value)
+    sound = trained(path, 3)
+    assert all(float(np.abs(x).max(initial=0)) < 100 for x in jax.tree.leaves(sound.variables))
+    lines = [json.loads(x) for x in (path / "metrics.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in lines] == list(range(1, len(lines) + 1))
+    assert lines[2]["learn/skipped"] == 0
+    assert lines[-1]["learn/skipped"] == 1
+    assert max(checkpoint.numbers(path / "checkpoints")) <= 4  # no broken one takes their place
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"game": "hex size=3"}, "expect.game: 'tic_tac_toe' in the checkpoint, 'hex size=3' now"),
+        ({"net": {"planes": 5}}, "expect.net.planes: 4 in the checkpoint, 5 now"),
+        ({"seed": 1}, "expect.seed: 0 in the checkpoint, 1 now"),
+        ({"colour": "red"}, "unknown entry colour; another version wrote it"),
+        ({"net": {"colour": 1}}, "unknown entry net.colour; another version wrote it"),
+    ],
+)
+def test_a_run_of_another_kind_does_not_go_on(tmp_path, capsys, change, said):
+    path = small(tmp_path / "run")
+    config = json.loads((path / "config.json").read_text())
+    for name, value in change.items():
+        config[name] = {**config[name], **value} if isinstance(value, dict) else value
+    config["iterations"] = 3
+    (path / "config.json").write_text(json.dumps(config))
+    before = (path / "metrics.jsonl").read_bytes(), sorted(path.rglob("checkpoints/*/*"))
+    assert main(["resume", str(path)]) == 1
+    shown = capsys.readouterr()
+    assert said in shown.err
+    assert "Traceback" not in shown.err + shown.out
+    assert before == ((path / "metrics.jsonl").read_bytes(), sorted(path.rglob("checkpoints/*/*")))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"resign": 1.0}, "selfplay.resign must be from 0 to below 1, got 1.0"),
+        ({"resign": 0.05, "calibration": 0.0}, "calibration must be above 0"),
+        ({"temperatures": ()}, "temperatures must name at least one"),
+        ({"lanes": 0}, "selfplay.lanes must be at least 1, got 0"),
+    ],
+)
+def test_a_self_play_that_cannot_be_is_refused(change, said):
+    with pytest.raises(ValueError, match=said):
+        replace(tiny(), selfplay=replace(tiny().selfplay, **change))
+
+
+def test_nobody_resigns_alone():
+    config = TrainConfig(game="2048", selfplay=replace(tiny().selfplay, resign=0.05))
+    with pytest.raises(ValueError, match=r"no one resigns in 2048: selfplay\.resign must be 0"):
+        parts_of(config)
