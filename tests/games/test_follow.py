@@ -65,3 +65,26 @@ def test_many_threads_compile_once(monkeypatch):
     assert len(ends) == 8
     assert len(set(ends)) == 1
     assert len(compiled) == 1
+
+
+def test_nobody_waits_while_another_game_is_compiled(monkeypatch):
+    spot, entered, gate = follow.begin(HEX), threading.Event(), threading.Event()
+    inner = follow._compiled.__wrapped__
+
+    def slowly(game):
+        entered.set()
+        assert gate.wait(60)
+        return inner(game)
+
+    monkeypatch.setattr(follow, "_compiled", slowly)
+    other = threading.Thread(target=follow.begin, args=(games.make("hex", size=2, swap=True),))
+    other.start()
+    follower = threading.Thread(target=follow.moved, args=(HEX, spot, 4), daemon=True)
+    try:
+        assert entered.wait(60)
+        follower.start()
+        follower.join(20)
+        assert not follower.is_alive()
+    finally:
+        gate.set()
+        other.join()

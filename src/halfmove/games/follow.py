@@ -59,11 +59,14 @@ class Programs(NamedTuple):
 
 
 _compiling = threading.Lock()
+_ready: dict[Game, Programs] = {}
 
 
 def _programs(game: Game) -> Programs:
-    with _compiling:  # or every thread would compile for itself
-        return _compiled(game)
+    if game not in _ready:  # who follows a game that is compiled does not wait for another
+        with _compiling:  # or every thread would compile for itself
+            _ready[game] = _compiled(game)
+    return _ready[game]
 
 
 @functools.cache

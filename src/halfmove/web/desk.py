@@ -6,26 +6,26 @@ sizes, so that after the first visitors nothing compiles again.
 """
 
 import asyncio
+import contextlib
 import secrets
 import threading
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
 import jax
 import numpy as np
 
-from halfmove.arena.engines import RESIGN, Engine, EngineFault
 from halfmove.arena.players import Outside, Perfect, Player, Random, Timed, player
 from halfmove.arena.round import clocked
 from halfmove.arena.solver import solve
 from halfmove.core.game import Game
-from halfmove.games.records import Note, one_line
 from halfmove.play.terminal import Carried
 from halfmove.selfplay.boards import Board, Choice, Searcher, searched
+from halfmove.web.outsiders import STOPPED, Outsiders
 from halfmove.web.rules import spot_after
 
 SIZES = (1, 4, 16, 64)  # rows of a batch
@@ -84,8 +84,9 @@ class Desk:
         self._compiling: set[tuple[tuple[Game, str], int]] = set()
         self._waiting: dict[tuple[Game, str], list[Ask]] = {}  # for what is being compiled
         self._carried: OrderedDict[tuple[str, str], Carried] = OrderedDict()
-        self._engines: dict[str, list[Engine]] = {}
-        self._others = ThreadPoolExecutor(THREADS, "desk")
+        self._outsiders = Outsiders()
+        self._others = ThreadPoolExecutor(THREADS, "desk")  # for what compiles
+        self._slow = ThreadPoolExecutor(THREADS, "slow")  # for who takes as long as it likes
         self._key = jax.random.key(secrets.randbits(32))
         self._searches = 0
         self._batches: list[int] = []  # games of the last batches
@@ -120,16 +121,16 @@ class Desk:
             self._open = False
             self._bell.notify_all()
         self._thread.join(5.0)
-        for engine in [one for free in self._engines.values() for one in free]:
-            engine.close()
-        self._others.shutdown(wait=False, cancel_futures=True)
+        for pool in (self._others, self._slow):
+            pool.shutdown(wait=False, cancel_futures=True)
+        self._outsiders.close()
 
     # -- the device's thread ----------------------------------------------
 
     def _put(self, *some: Ask | Job) -> None:
         with self._bell:
             if not self._open:
-                raise ValueError("the server is being stopped")
+                raise ValueError(STOPPED)
             self._queue.extend(some)
             self._bell.notify()
 
@@ -165,7 +166,7 @@ class Desk:
         if who is not None and not isinstance(who, Searcher):
             for ask in asks if isinstance(who, Outside) else asks[:1]:
                 part = [ask] if isinstance(who, Outside) else asks
-                self._others.submit(self._elsewhere, who, part)
+                self._slow.submit(self._elsewhere, who, part)
             return
         size = next(size for size in SIZES if size >= len(asks))
         ready = [rows for rows in SIZES if who is not None and (key, rows) in self._ready]
@@ -220,10 +221,10 @@ class Desk:
             who = self._player(key)
             if isinstance(who, Searcher):
                 self._search(who, asks, rows, "compiling")
-                self._ready.add((key, rows))
+                with self._bell:
+                    self._ready.add((key, rows))
             else:
-                for ask in asks if isinstance(who, Outside) else asks[:1]:
-                    self._elsewhere(who, [ask] if isinstance(who, Outside) else asks)
+                self._again(asks)  # now that it is known who they want
         except Exception as error:
             _fail(asks, error)
         finally:
@@ -241,8 +242,10 @@ class Desk:
                 while len(self._players) > PLAYERS:
                     gone, _ = self._players.popitem(last=False)
                     self._ready -= {program for program in self._ready if program[0] == gone}
-            if len(self._ready) > PROGRAMS:
-                self._ready.clear()
+                full = len(self._ready) > PROGRAMS
+                if full:
+                    self._ready.clear()
+            if full:
                 jax.clear_caches()
         return who
 
@@ -253,7 +256,8 @@ class Desk:
         began = time.monotonic()
         try:
             if isinstance(who, Outside):
-                found = [self._outside(who, asks[0])]
+                ask = asks[0]
+                found = [self._outsiders.choose(who.line, ask.game, ask.position, ask.moves)]
                 boards: list[Board] = []
             else:
                 asks, boards = self._boards(asks)
@@ -275,20 +279,6 @@ class Desk:
         if isinstance(who, Perfect):
             return [Choice(int(secrets.choice(solve(game).moves(b.state)))) for b in boards]
         raise ValueError(f"{who.name} cannot play here")
-
-    def _outside(self, who: Outside, ask: Ask) -> Choice:
-        with self._bell:
-            free = self._engines.setdefault(who.line.text, [])
-            engine = free.pop() if free else Engine(who.line, seed=secrets.randbits(20))
-        try:
-            engine.new_game(ask.game, ask.moves, position=ask.position)
-            action = engine.choose()
-        except EngineFault as fault:
-            return Choice(-1, Note(), one_line(str(fault)) or fault.reason)
-        finally:
-            with self._bell:
-                free.append(engine)
-        return Choice(-1, Note(), "resignation") if action == RESIGN else Choice(action)
 
     # -- both -----------------------------------------------------------------
 
@@ -338,7 +328,7 @@ def _copy(ask: Ask) -> Ask:
 
 def _fail(asks: list[Ask], error: Exception) -> None:
     for ask in asks:
-        if not ask.answer.done():
+        with contextlib.suppress(InvalidStateError):  # it was answered, or nobody wants it now
             ask.answer.set_exception(error)
 
 

@@ -4,7 +4,7 @@ import ipaddress
 from dataclasses import dataclass
 from pathlib import Path
 
-from halfmove.arena.engines import is_engine, read
+from halfmove.arena.engines import Engine, is_engine
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Settings:
         for line in self.engines:
             if not is_engine(line):
                 raise ValueError(f"{line!r} is no outside engine, such as 'gtp:gnugo --level 10'")
-            read(line)
+            Engine(line)  # says if its program is not there
         if not loopback(self.host) and not self.token:
             raise ValueError(
                 f"host {self.host} can be reached from other machines: give a token as well, "

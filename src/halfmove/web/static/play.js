@@ -218,7 +218,6 @@ function buttons() {
   $("resign").hidden = !people;
   $("resign").disabled = table.over;
   $("pause").hidden = table.seats.every((seat) => seat === "person") || table.over;
-  $("pause").textContent = table.paused ? "Go on" : "Pause";
   $("first").disabled = $("back").disabled = shown.ply === 0;
   $("forward").disabled = $("last").disabled = shown.ply === end;
   $("goOn").hidden = shown.ply === end;
@@ -237,13 +236,15 @@ function buttons() {
 }
 
 function status() {
+  const faulty = thinking?.state === "fault";
+  $("pause").textContent = faulty ? "Try again" : table.paused ? "Go on" : "Pause";
   const colour = table.board.colours[table.toPlay];
   const seat = table.seats[table.toPlay];
   let text;
   if (shown.ply < table.moves.length) {
     text = `Position after move ${shown.ply} of ${table.moves.length}. A move here takes back what followed.`;
   } else if (table.over) text = table.outcome;
-  else if (thinking?.state === "fault") text = `${colour} cannot move: ${thinking.fault}.`;
+  else if (faulty) text = `${colour} cannot move: ${thinking.fault}.`;
   else if (seat === "person" && table.seats.length === 1) text = "Your move.";
   else if (seat === "person") text = people() === table.seats.length ? `${colour} to move.` : `Your move, ${colour}.`;
   else if (table.paused) text = `${colour} (${seat}) waits: paused.`;
@@ -254,7 +255,7 @@ function status() {
   const last = shown.position.last;
   const before = last ? `${table.board.colours[table.movers[shown.ply - 1]]} played ${last.name}. ` : "";
   $("status").textContent = before + text;
-  $("status").classList.toggle("busy", Boolean(thinking) && thinking.state !== "fault");
+  $("status").classList.toggle("busy", Boolean(thinking) && !faulty);
 }
 
 function people() {
@@ -266,7 +267,7 @@ function people() {
 const press = (id, handler) => $(id).addEventListener("click", careful(handler));
 press("undo", () => change("undo"));
 press("resign", () => change("resign"));
-press("pause", () => change("pause", { wait: !table.paused }));
+press("pause", () => change("pause", { wait: !table.paused && thinking?.state !== "fault" }));
 press("first", () => look(0));
 press("back", () => look(shown.ply - 1));
 press("forward", () => look(shown.ply + 1));
