@@ -1,0 +1,78 @@
+"""Whether a player of connect four gives wins away, by a solver's verdict on each of its moves.
+
+    python -m benchmarks.connect_four runs/connect_four-... --simulations 64 --games 100
+
+The player meets plain MCTS from the start position, half of the games from either side. Every game
+is then judged by connect_four.c, which a C compiler (`cc`) builds first: after which moves a win
+was still there, and which ones gave it away. To prove the first moves takes minutes, the rest
+seconds.
+"""
+
+import argparse
+import json
+import subprocess
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+import jax
+
+from halfmove.arena.players import player
+from halfmove.games import make
+from halfmove.selfplay.match import match, score
+from halfmove.selfplay.rating import distinct
+
+SOURCE = Path(__file__).with_suffix(".c")
+KEPT, THROWN = "w", "x"  # letters of the solver
+
+
+def judged(games: Iterable[tuple[int, str]], skip: int = 0) -> list[str]:
+    """For (side, columns) of games a letter for every move; connect_four.c says which."""
+    lines = "".join(f"{side} {skip} {columns}\n" for side, columns in games)
+    with tempfile.TemporaryDirectory() as folder:
+        program = str(Path(folder) / "solver")
+        subprocess.run(["cc", "-O3", "-o", program, str(SOURCE)], check=True)
+        done = subprocess.run([program], input=lines, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
+def main() -> None:
+    """Plays, judges, prints."""
+    asked = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    asked.add_argument("player", help="a run, or a network of the package")
+    asked.add_argument("--simulations", type=int, default=64)
+    asked.add_argument("--games", type=int, default=100)
+    asked.add_argument("--against", default="mcts@1000")
+    asked.add_argument("--seed", type=int, default=0)
+    asked.add_argument("--json", help="a file for the figures")
+    given = asked.parse_args()
+    game = make("connect_four")
+    one = player(f"{given.player}@{given.simulations}", game)
+    other = player(given.against, game)
+    key = jax.random.key(given.seed)
+    played = distinct(match(key, game, one, other, games=given.games, opening=0))
+    sides = [record.players.index(one.name) for record in played]
+    verdicts = judged((side, "".join(r.moves)) for side, r in zip(sides, played, strict=True))
+    figures = {
+        "player": one.name,
+        "against": other.name,
+        "games": len(played),
+        "score": score(played, one.name),
+        "moves": sum(len(word) - word.count(".") for word in verdicts),
+        "wins kept": sum(word.count(KEPT) for word in verdicts),
+        "wins given away": sum(word.count(THROWN) for word in verdicts),
+        "games with one": sum(THROWN in word for word in verdicts),
+    }
+    for name, value in figures.items():
+        print(f"{name:16} {value}")
+    for side, record, word in zip(sides, played, verdicts, strict=True):
+        if THROWN in word:
+            print("xo"[side], "".join(record.moves), word)
+    if given.json:
+        Path(given.json).write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
