@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,9 +13,10 @@ from hypothesis import strategies as st
 from halfmove.cli import main
 from halfmove.learn.optimiser import OptimiserConfig
 from halfmove.train import checkpoint
-from halfmove.train.config import TrainConfig
+from halfmove.train.config import ReanalyseConfig, TrainConfig
 from halfmove.train.durable import RunError
-from halfmove.train.loop import train
+from halfmove.train.hands import Local
+from halfmove.train.loop import Loop, train
 from halfmove.train.parts import parts_of
 from halfmove.train.trained import trained
 from tests.runs import small
@@ -42,6 +44,47 @@ def test_positions_are_used_as_often_as_asked_for(parts, lanes, chunk, batch, be
         due = max(0, iteration * lanes * chunk - begin) * samples
         used = here.updates_due(iteration) * batch
         assert due - batch - 1e-6 * due < used <= due + 1e-6 * due
+
+
+class Noted(Local):
+    """Plays nothing, but notes what it is told to."""
+
+    def begin(self):
+        self.orders = []
+        self.variables, self.target = {"w": jnp.zeros(())}, {"w": jnp.zeros(())}
+
+    def order(self, order):
+        self.orders.append(order)
+
+
+def test_temperatures_have_equal_parts_of_the_run(parts):
+    play = replace(parts.config.selfplay, temperatures=(1.0, 0.5, 0.25))
+    config = replace(parts.config, iterations=8, selfplay=play)
+    noted = Noted(replace(parts, config=config))
+    loop = Loop(noted.parts, None, noted)
+    for number in range(10):  # as many, and some more
+        loop._order(number)
+    # MuZero, appendix: one after another; 8 iterations in three parts.
+    assert [order.heat for order in noted.orders] == [1, 1, 1, 0.5, 0.5, 0.5, *[0.25] * 4]
+    keys = {tuple(np.asarray(jax.random.key_data(order.key))) for order in noted.orders}
+    assert len(keys) == 10
+
+
+def test_the_target_network_follows_every_so_many_updates(parts):
+    learn = replace(parts.config.learn, steps=2)
+    config = replace(parts.config, learn=learn, reanalyse=ReanalyseConfig(0.8, target_every=3))
+    hands = Noted(replace(parts, config=config))
+    hands.begin()
+    targets = []
+
+    def update(key):
+        targets.append(float(hands.target["w"]))
+        hands.variables = {"w": hands.variables["w"] + 1}
+        return {"loss": jnp.ones(())}
+
+    assert hands.learn(range(4), 0, update) == {"loss": 4.0}
+    hands.learn(range(4), 4, update)
+    assert targets == [0, 0, 0, 3, 3, 3, 6, 6]
 
 
 def test_a_loss_that_is_no_number_stops_the_run(tmp_path):
