@@ -53,7 +53,7 @@ def measure(parts: Parts, game: Game, repeat: int) -> dict[str, float]:
         "rules": best(lambda: rules(lanes.state, next(keys)), repeat),
         "search": best(lambda: search(next(keys)), repeat),
     }
-    return t | _learning(parts, keys, repeat)
+    return t | learning(parts, keys, repeat)
 
 
 def _network(parts: Parts, game: Game) -> Callable[..., Any]:
@@ -127,7 +127,7 @@ def _search(parts: Parts, game: Game) -> Callable[..., Any]:
     return run
 
 
-def _learning(parts: Parts, keys: Iterator[Any], repeat: int) -> dict[str, float]:
+def learning(parts: Parts, keys: Iterator[Any], repeat: int) -> dict[str, float]:
     """The replay, updates and what goes to the host, as a run does it: on a full replay."""
     variables, opt_state, lanes, store = parts.begin(next(keys))
     add = jax.jit(parts.replay.add, donate_argnums=0)
