@@ -16,9 +16,11 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from websockets.asyncio.client import connect
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
 
 PATIENCE = 120.0  # seconds for a search, which may have to be compiled
+AGAIN = 1.5  # seconds before a socket that was lost is opened again, as the page does
 SEARCH = "search"  # the one kind that is not an action of the page
 
 
@@ -30,6 +32,7 @@ class Told:
     faults: list[str] = field(default_factory=list)
     games: int = 0
     moves: int = 0
+    again: int = 0  # sockets that were opened again
 
     def summary(self) -> dict[str, Any]:
         """As JSON."""
@@ -37,7 +40,7 @@ class Told:
         kinds = {"all actions": actions, **self.seconds}
         return {
             "games": self.games, "moves": self.moves, "faults": self.faults[:10],
-            "lost": len(self.faults),
+            "lost": len(self.faults), "again": self.again,
             "milliseconds": {kind: percentiles(some) for kind, some in kinds.items() if some},
         }  # fmt: skip
 
@@ -99,6 +102,34 @@ class Browser:
             self._streams = None
 
 
+class Live:
+    """The socket of a table. A browser sends no pings, and waits as long as the server does."""
+
+    def __init__(self, address: str, told: Told) -> None:
+        self._address, self._told = address, told
+        self._socket: ClientConnection | None = None
+
+    async def hear(self) -> Any:
+        """The next message."""
+        while True:
+            try:
+                if self._socket is None:
+                    self._socket = await connect(
+                        self._address, max_size=None, compression=None, ping_interval=None,
+                        open_timeout=PATIENCE,
+                    )  # fmt: skip
+                return json.loads(await asyncio.wait_for(self._socket.recv(), PATIENCE))
+            except ConnectionClosed:
+                self._socket = None
+                self._told.again += 1
+                await asyncio.sleep(AGAIN)
+
+    async def close(self) -> None:
+        """Leaves."""
+        if self._socket is not None:
+            await self._socket.close()
+
+
 async def game(browser: Browser, address: str, args: argparse.Namespace, side: int,
                draw: random.Random, told: Told) -> None:  # fmt: skip
     """One whole game; RuntimeError if a move is lost."""
@@ -106,8 +137,9 @@ async def game(browser: Browser, address: str, args: argparse.Namespace, side: i
     seats = ["person", args.opponent] if side == 0 else [args.opponent, "person"]
     table = await browser.ask("new game", "/api/tables", {"game": args.game, "seats": seats})
     path, socket = f"/api/tables/{table['id']}", address.replace("http", "ws", 1)
-    async with connect(f"{socket}{path}/live", max_size=None, compression=None) as live:
-        seen: list[str] = []
+    live = Live(f"{socket}{path}/live", told)
+    seen: list[str] = []
+    try:
         while True:
             table = await _my_turn(live, table, side, seen, told)
             seen = table["moves"]
@@ -116,6 +148,8 @@ async def game(browser: Browser, address: str, args: argparse.Namespace, side: i
             await asyncio.sleep(draw.expovariate(1 / args.think) if args.think else 0)
             table = await _act(browser, path, table, draw, told)
             seen = table["moves"]
+    finally:
+        await live.close()
     kept = await browser.ask("reload", path)
     if kept["moves"] != seen or kept["result"] is None:
         raise RuntimeError(f"{path} has {kept['moves']}, its visitor saw {seen}")
@@ -123,13 +157,13 @@ async def game(browser: Browser, address: str, args: argparse.Namespace, side: i
     told.moves += len(seen)
 
 
-async def _my_turn(live: Any, table: Any, side: int, seen: list[str], told: Told) -> Any:
+async def _my_turn(live: Live, table: Any, side: int, seen: list[str], told: Told) -> Any:
     """The table once it is this side's turn, or the game is over."""
     began = time.perf_counter()
     waited = False
     while not (table["over"] or table["toPlay"] == side):
         waited = True
-        message = json.loads(await asyncio.wait_for(live.recv(), PATIENCE))
+        message = await live.hear()
         if message["type"] == "thinking" and (message["thinking"] or {}).get("state") == "fault":
             raise RuntimeError(message["thinking"]["fault"])
         if message["type"] == "table" and message["table"]["version"] > table["version"]:

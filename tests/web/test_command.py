@@ -64,3 +64,50 @@ def test_an_engine_that_is_none(capsys, tmp_path):
 )
 def test_the_address_to_open(settings, address):
     assert where(settings) == address
+
+
+def started(tmp_path, port):
+    """A server on that port, once it answers, and its address."""
+    command = [sys.executable, "-m", "halfmove.cli", "web", "--no-browser", "--port", str(port)]
+    server = subprocess.Popen(
+        [*command, "--runs", str(tmp_path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    home = server.stdout.readline().split()[-1].rstrip("/")
+    for _ in range(600):
+        try:
+            ask(home, "/")
+            break
+        except OSError:
+            time.sleep(0.1)
+    return server, home
+
+
+def test_a_page_goes_on_with_a_server_that_was_killed_and_started_again(tmp_path, visit):
+    sync_api = pytest.importorskip("playwright.sync_api")
+    server, home = started(tmp_path, 0)
+    try:
+        seats = {"game": "tic_tac_toe", "seats": ["person", "person"]}
+        page = visit(f"{home}/play/{ask(home, '/api/tables', seats)[1]['id']}")
+        page.locator('[data-place="4"]').click(force=True)
+        sync_api.expect(page.locator("#moves button")).to_have_count(1)
+        time.sleep(2.5)  # it is written down within a second
+        page.locator('[data-place="0"]').click(force=True)
+        sync_api.expect(page.locator("#moves button")).to_have_count(2)
+        server.kill()
+        server.wait()
+        page.click("#undo")
+        sync_api.expect(page.locator("#said")).to_contain_text("does not answer")
+        server, again = started(tmp_path, int(home.rpartition(":")[2]))
+        assert again == home
+        # The second move may be lost with the server; what is shown is what the server knows.
+        page.wait_for_timeout(2500)
+        known = ask(home, f"/api/tables/{page.url.rpartition('/')[2]}")[1]["moves"]
+        sync_api.expect(page.locator("#moves button")).to_have_count(len(known))
+        page.locator('[data-place="8"]').click(force=True)
+        sync_api.expect(page.locator("#moves button")).to_have_count(len(known) + 1)
+    finally:
+        server.kill()
+        server.wait()

@@ -1,7 +1,9 @@
 """Starts the server, says where it is, and opens it."""
 
+import os
 import secrets
 import socket
+import sys
 import threading
 import time
 import webbrowser
@@ -33,7 +35,14 @@ def main(
         server = uvicorn.Server(configured(settings))
         if browser:
             threading.Thread(target=_open, args=(server, address), daemon=True).start()
-        server.run(sockets=[ear])
+        try:
+            server.run(sockets=[ear])
+        except KeyboardInterrupt:
+            # Python would wait for a search that is under way, and nobody wants its move.
+            if any(not thread.daemon for thread in threading.enumerate()[1:]):
+                sys.stdout.flush()
+                os._exit(130)
+            raise
     return 0
 
 

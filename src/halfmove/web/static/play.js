@@ -42,11 +42,16 @@ function listen(id) {
   socket?.close();
   const mine = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/api/tables/${id}/live`);
   socket = mine;
+  let first = true;
   mine.onmessage = (event) => {
     if (socket !== mine) return;
     const said = JSON.parse(event.data);
-    if (said.type === "table") accept(said.table);
-    else {
+    if (said.type === "table") {
+      // A server that was killed and started again may not know the last move.
+      if (first && table?.id === id && said.table.version < table.version) table = null;
+      first = false;
+      accept(said.table);
+    } else {
       ({ thinking } = said);
       status();
     }
