@@ -69,3 +69,18 @@ def test_in_an_environment_whole_episodes_are_measured():
     assert found["rating/return_low"] <= found["rating/return"] <= 500
     assert found["rating/return_high"] >= found["rating/return"] >= 8  # no pole falls sooner
     assert (rating.tree(), rating.meta()) == ({}, {})
+
+
+def test_whoever_plays_alone_is_measured_by_points():
+    config = preset("2048")
+    net = replace(config.net, kind="mlp", planes=4, blocks=0, head_width=4)
+    search = replace(config.search, planner="prior", simulations=0)
+    rated = RatingConfig(every=1, games=16)
+    parts = parts_of(replace(config, net=net, search=search, rating=rated))
+    variables = parts.model.init(key(0))
+    rating = Rating(parts, variables)
+    found = rating.measure(key(1), variables)
+    # Any play makes some hundred points; the most likely move of a new network no thousands.
+    assert 50 < found["rating/return"] < 2500
+    assert found["rating/return_low"] < found["rating/return"] < found["rating/return_high"]
+    assert (rating.tree(), rating.meta(), rating.figures()) == ({}, {}, {})

@@ -10,18 +10,14 @@ simulation is one model call, one without a tree `horizon` of them: it has that 
 The Policy Gradient Search paper proposes such games in its conclusion.
 """
 
-import functools
 from dataclasses import dataclass
-from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from halfmove.core.game import Game, over, timestep
-from halfmove.core.types import Array, Model, Planner
-from halfmove.search.memory import new_memory, plan_with
+from halfmove.core.types import Planner
 from halfmove.search.planners import TREELESS
+from halfmove.selfplay.alone import LIMIT, alone
 from halfmove.train.trained import Trained, trained
 
 # The same rule at the root for all, as in the paper, with Q from 0 to 1 of what a search found.
@@ -38,7 +34,7 @@ class Test:
     leaves: int = 4  # simulations of these that run at once
     rate: float = 1e-3  # at which Policy Gradient Search learns
     games: int = 64
-    limit: int = 2000  # moves of a game
+    limit: int = LIMIT  # moves of a game
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -91,48 +87,11 @@ def scored(net: Trained, name: str, test: Test) -> Scored:
     """All games of one planner, at once; the first positions are the same for all."""
     planner = planner_of(net, name, test)
     key = jax.random.key(test.seed)
-    earned, moves, calls = jax.device_get(
-        _played(net.game, planner, net.model, test.games, test.limit, net.variables, key)
+    earned = jax.device_get(
+        alone(net.game, planner, net.model, test.games, test.limit, net.variables, key)
     )
-    sampled = name in TREELESS
-    return Scored(name, earned, moves, float(calls[int(sampled)] / max(moves.sum(), 1)))
-
-
-@functools.partial(jax.jit, static_argnums=(0, 1, 2, 3, 4))
-def _played(
-    game: Game, planner: Any, model: Model, games: int, limit: int, variables: Any, key: Array
-) -> tuple[Array, Array, Array]:
-    """(Points [B], moves [B], [simulations, moves in simulations]) of so many games."""
-    begin_key, key = jax.random.split(key)
-    state = jax.vmap(game.init)(jax.random.split(begin_key, games))
-    ended = jax.vmap(functools.partial(over, game))
-
-    def more(carry: Any) -> Array:
-        _, turn, state, *_ = carry
-        return (turn < limit) & ~jnp.all(ended(state))
-
-    def body(carry: Any) -> Any:
-        key, turn, state, memory, earned, moves, calls = carry
-        key, search_key, step_key = jax.random.split(key, 3)
-        on = ~ended(state)
-        seen = jax.vmap(functools.partial(timestep, game))(state)
-        plan = plan_with(memory, planner, search_key, model, variables, seen)
-        after = jax.vmap(game.step)(jax.random.split(step_key, games), state, plan.action)
-        simulations = jnp.where(on, jnp.sum(plan.stats.visits, axis=-1), 0)
-        depth = jnp.zeros(games) if plan.depth is None else plan.depth
-        calls += jnp.stack([jnp.sum(simulations), jnp.sum(simulations * depth)])
-        earned += jnp.where(on, jax.vmap(game.reward)(after)[:, 0], 0.0)
-        state = jax.tree.map(
-            lambda new, old: jnp.where(on.reshape(-1, *[1] * (new.ndim - 1)), new, old),
-            after, state,
-        )  # fmt: skip
-        return key, turn + 1, state, plan.memory, earned, moves + on, calls
-
-    begin = (
-        key, jnp.int32(0), state, new_memory(planner, model, variables, games),
-        jnp.zeros(games), jnp.zeros(games, jnp.int32), jnp.zeros(2),
-    )  # fmt: skip
-    return jax.lax.while_loop(more, body, begin)[4:]
+    calls = earned.depth if name in TREELESS else earned.simulations
+    return Scored(name, earned.points, earned.moves, float(calls / max(earned.moves.sum(), 1)))
 
 
 def main(run: str, test: Test) -> int:

@@ -220,7 +220,7 @@ def points(config: TrainConfig) -> TrainConfig:
         search=replace(config.search, options=()),
         selfplay=replace(config.selfplay, explore=0, resign=0.0),
         learn=replace(config.learn, steps=10, discount=0.997),
-        rating=RatingConfig(),
+        rating=replace(config.rating, mcts=0),
     )
 
 
@@ -281,12 +281,12 @@ def cartpole_q() -> TrainConfig:
 
 
 def atari(rom: str) -> TrainConfig:
-    """Gumbel MuZero with Reanalyze on two cores: small and grey, to see it run."""
+    """Gumbel MuZero with Reanalyze on two cores and minutes: few planes of small grey frames."""
     return TrainConfig(
-        game=f"atari:{rom} grey=true history=4 full_actions=false",
+        game=f"atari:{rom} grey=true history=4 full_actions=false size=48",
         model="learned",
-        iterations=1_000,
-        save_every=100,
+        iterations=200,
+        save_every=50,
         net=NetConfig(
             kind="atari",
             planes=16,
@@ -294,8 +294,8 @@ def atari(rom: str) -> TrainConfig:
             value=HeadConfig("categorical"),
             reward=HeadConfig("categorical"),
         ),
-        search=SearchConfig(simulations=8),
-        selfplay=SelfPlayConfig(lanes=4, chunk=16, explore=0),
+        search=SearchConfig(simulations=8, options=("c_scale=0.1",)),
+        selfplay=SelfPlayConfig(lanes=8, chunk=16, explore=0),
         replay=ReplayConfig(positions=50_000, kind="prioritised"),
         learn=LearnConfig(
             batch=32,
@@ -308,6 +308,7 @@ def atari(rom: str) -> TrainConfig:
             optimiser=OptimiserConfig(clip=5.0),
         ),
         reanalyse=ReanalyseConfig(share=0.8),
+        rating=RatingConfig(every=100, games=16, simulations=8),
     )
 
 

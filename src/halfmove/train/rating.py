@@ -5,7 +5,8 @@ run has one, against plain MCTS, the same all along; the ratings are those of th
 (selfplay/rating.py) by all games so far. The interval of a rating is that of the difference to
 the first network, so it is wider, the longer the way from there.
 
-In an environment there is nobody to meet: the return of whole episodes is measured instead.
+In an environment, or a game of one player, there is nobody to meet: the return of whole episodes
+is measured instead.
 """
 
 import contextlib
@@ -22,6 +23,7 @@ from halfmove.core.types import Array, Planner
 from halfmove.games.records import Record
 from halfmove.models import Variables
 from halfmove.search.planners import options_of
+from halfmove.selfplay.alone import LIMIT, alone
 from halfmove.selfplay.boards import Searcher
 from halfmove.selfplay.host import evaluate
 from halfmove.selfplay.match import match, mcts, score
@@ -54,14 +56,15 @@ class Rating:
         config = parts.config
         self._config = config.rating
         self._on = bool(self._config.every) and parts.game is not None and _is_for_two(parts.game)
-        self._episodes = config.game if self._config.every and parts.game is None else ""
+        self._alone = bool(self._config.every) and (parts.game is None or parts.game.players == 1)
         search = SearchConfig(
             config.search.planner, self._config.simulations, config.search.options
         )
         self._planner, self._model = quiet(search), parts.model
-        if not self._on or parts.game is None:
+        self._name = config.game
+        self._game: Any = parts.game
+        if not self._on:
             return
-        self._game = parts.game
         self._past = jax.tree.map(jnp.copy, variables)
         self._results: list[Result] = []  # of networks, named by their numbers, and of `PLAIN`
         self._measured = 0
@@ -70,7 +73,7 @@ class Rating:
 
     def measure(self, key: Array, variables: Variables) -> dict[str, Any]:
         """Plays the matches; metrics."""
-        if self._episodes:
+        if self._alone:
             return self._returned(key, variables)
         if not self._on:
             return {}
@@ -97,13 +100,22 @@ class Rating:
     def _returned(self, key: Array, variables: Variables) -> dict[str, Any]:
         """The mean return of `games` episodes, with its 95% interval."""
         count = self._config.games
-        seed = int(jax.random.randint(key, (), 0, np.iinfo(np.int32).max))
-        lanes = max(n for n in range(1, min(count, LANES) + 1) if count % n == 0)
-        with contextlib.closing(environment_of(self._episodes, lanes)) as env:
-            found = evaluate(env, self._model, self._planner, variables, episodes=count, seed=seed)
+        if self._game is None:
+            found = self._episodes(key, variables)
+        else:
+            earned = alone(self._game, self._planner, self._model, count, LIMIT, variables, key)
+            found = np.asarray(earned.points, float)
         mean, half = found.mean(), SIGMAS * found.std(ddof=1) / np.sqrt(count)
         ends = {"rating/return_low": mean - half, "rating/return_high": mean + half}
         return {"rating/return": mean, **ends}
+
+    def _episodes(self, key: Array, variables: Variables) -> np.ndarray:
+        """What the environment's episodes returned."""
+        count = self._config.games
+        seed = int(jax.random.randint(key, (), 0, np.iinfo(np.int32).max))
+        lanes = max(n for n in range(1, min(count, LANES) + 1) if count % n == 0)
+        with contextlib.closing(environment_of(self._name, lanes)) as env:
+            return evaluate(env, self._model, self._planner, variables, episodes=count, seed=seed)
 
     def _match(self, key: Array, one: Searcher, other: Searcher) -> list[Record]:
         games = self._config.games // 2 * 2
