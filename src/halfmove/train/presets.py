@@ -312,6 +312,23 @@ def atari(rom: str) -> TrainConfig:
     )
 
 
+def atari_gpu(rom: str) -> TrainConfig:
+    """The same with the frames of the MuZero paper, and the Gumbel paper's 16 simulations."""
+    config = atari(rom)
+    return replace(
+        config,
+        game=f"atari:{rom}",
+        iterations=1_000,
+        save_every=100,
+        net=replace(config.net, planes=128, blocks=8),
+        search=SearchConfig(simulations=16, options=("c_scale=0.1", "considered=18")),
+        selfplay=SelfPlayConfig(lanes=128, chunk=16, explore=0),
+        replay=ReplayConfig(positions=500_000, gigabytes=20.0, kind="prioritised"),
+        learn=replace(config.learn, batch=512, begin=20_000),
+        rating=RatingConfig(every=100, games=32, simulations=16),
+    )
+
+
 _LARGE = "one GPU"
 PRESETS: dict[str, Preset] = {
     "tic_tac_toe": Preset(tic_tac_toe, "Gumbel AlphaZero to perfect play in a minute"),
@@ -340,6 +357,9 @@ PRESETS: dict[str, Preset] = {
     "cartpole-q": Preset(cartpole_q, "Q-learning with the same network, for comparison"),
     "atari-ms_pacman": Preset(
         lambda: atari("ms_pacman"), "Gumbel MuZero with Reanalyze; needs halfmove[atari]"
+    ),
+    "atari-ms_pacman-gpu": Preset(
+        lambda: atari_gpu("ms_pacman"), "the same, frames as in the paper", _LARGE
     ),
     "hex9-gpu": Preset(lambda: gpu("hex size=9"), "Gumbel AlphaZero on 9x9 Hex", _LARGE),
     "hex11-gpu": Preset(lambda: gpu("hex size=11 swap=true"), "Gumbel AlphaZero", _LARGE),
