@@ -62,6 +62,7 @@ def _back_up(game: Game, k: Array, leaf: Scalars) -> None:
         facts = [tuple(t[n][b, x] for n in ("action", "reward", "discount")) for x in at]
         known = [known] if native else [[t[n][b, x] for n in ("count", "value")] for x in at]
         after = t["parent"][b, at[-1]]
+        under_way = game.under_way(at, [action, *(fact[0] for fact in facts)])
         for i, node in enumerate(at):
             before, old = known[i]
             gain = reward + discount * gain
@@ -76,7 +77,7 @@ def _back_up(game: Game, k: Array, leaf: Scalars) -> None:
             game.put("value", (node,), mean, here[i])
             game.put("count", (node,), before + 1, here[i])
             if build.leaves > 1:
-                game.put("pending", (node, action), t["pending"][b, node, action] - 1, here[i])
+                game.put("pending", (node, action), under_way[i] - 1, here[i])
             if stamped:
                 game.put("stamp", (node,), k, here[i])
             there = here[i]

@@ -81,8 +81,9 @@ def _reserve(game: Game, parent: Array, action: Array, leaf: Array) -> None:
         nodes, here, at = game.levels(start)
         actions = [t["action"][b, x] for x in at]
         after = t["parent"][b, at[-1]]
+        under_way = game.under_way(at, [action, *actions])
         for i, node in enumerate(at):
-            game.put("pending", (node, action), t["pending"][b, node, action] + 1, here[i])
+            game.put("pending", (node, action), under_way[i] + 1, here[i])
             action = actions[i]
         if build.kept:
             path = keep_ancestors(game, deeper, under, start)

@@ -141,6 +141,16 @@ class Game:
         nodes = [up[self.b, start, jnp.int32(i)] for i in range(self.build.levels)]
         return nodes, [x >= 0 for x in nodes], [jnp.maximum(x, 0) for x in nodes]
 
+    def under_way(self, nodes: list[Array], actions: list[Array]) -> list[Array]:
+        """How many leaves behind edges are not evaluated yet.
+
+        All are read before any is written: a load does not pass a store, and would wait.
+        """
+        if self.build.leaves == 1:
+            return []
+        pending = self.t["pending"]
+        return [pending[self.b, n, a] for n, a in zip(nodes, actions, strict=False)]
+
     def stats(self, node: Array) -> NodeStats:
         """Statistics of one node ([]) or of several ([C]), rows last."""
         b, t, lead = self.b, self.t, node.shape
