@@ -30,7 +30,7 @@ import numpy as np
 from halfmove.cluster import wire
 from halfmove.cluster.config import ClusterConfig
 from halfmove.cluster.door import Chunk, Door
-from halfmove.cluster.forms import chunk_like, game_of, parts_of_lanes, sent, shapes_of, stored
+from halfmove.cluster.forms import actions_of, chunk_like, parts_of_lanes, sent, shapes_of, stored
 from halfmove.cluster.start import closed
 from halfmove.train.config import TrainConfig
 from halfmove.train.presets import preset
@@ -103,7 +103,7 @@ def plumbing(config: TrainConfig) -> dict[str, float]:
     kept = jax.jit(functools.partial(sent, parts))(steps)
     trees = jax.block_until_ready((kept, lanes, report))
     chunk = Chunk(*map(wire.packed, trees))
-    door = Door([0], chunk_like(parts), game_of(parts).actions)
+    door = Door([0], chunk_like(parts), actions_of(parts))
 
     def offered() -> str:
         door.reset(0, chunk.lanes)

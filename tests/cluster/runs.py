@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import sys
 import threading
 import time
 from dataclasses import replace
@@ -12,13 +13,23 @@ from halfmove.cluster.config import ClusterConfig
 from halfmove.cluster.start import train
 from halfmove.train.presets import preset
 
+ITERATIONS = 10
+HALFMOVE = [sys.executable, "-m", "halfmove.cli"]
+# What `tiny` is, as a person would say it.
+TINY = [
+    "tic_tac_toe", "--iterations", str(ITERATIONS), "--save-every", "4", "--net.planes", "4",
+    "--net.blocks", "1", "--net.head-width", "4", "--search.simulations", "2", "--selfplay.lanes",
+    "8", "--selfplay.chunk", "4", "--selfplay.resign", "0.3", "--replay.positions", "256",
+    "--learn.batch", "16", "--learn.samples", "1.0", "--learn.begin", "64", "--rating.every", "0",
+]  # fmt: skip
+
 
 def tiny(**changes):
-    """Fourteen iterations of tic-tac-toe; with a bound for resigning, which looks back."""
+    """Ten iterations of tic-tac-toe; with a bound for resigning, which looks back."""
     config = preset("tic_tac_toe")
-    return replace(
+    config = replace(
         config,
-        iterations=14,
+        iterations=ITERATIONS,
         save_every=4,
         net=replace(config.net, planes=4, blocks=1, head_width=4),
         search=replace(config.search, simulations=2),
@@ -26,7 +37,24 @@ def tiny(**changes):
         replay=replace(config.replay, positions=256),
         learn=replace(config.learn, batch=16, samples=1.0, begin=64),
         rating=replace(config.rating, every=0),
-        **changes,
+    )
+    return replace(config, **changes)
+
+
+ROLES = {"workers": 2, "groups": 4, "replay_shards": 2, "reanalysers": 1}
+
+
+def everyone():
+    """A run that needs every one of the ROLES."""
+    config = tiny()
+    return replace(
+        config,
+        model="learned",
+        selfplay=replace(config.selfplay, resign=0.0),
+        replay=replace(config.replay, kind="prioritised"),
+        learn=replace(config.learn, unroll=2, steps=3),
+        reanalyse=replace(config.reanalyse, share=0.5, target_every=3),
+        rating=replace(config.rating, every=3, games=4, simulations=2),
     )
 
 
@@ -64,6 +92,21 @@ def process_of(path, who):
     return int(found[-1]) if found else None
 
 
+def wait_for(done, process=None, seconds=240):
+    """Until `done()`, while a process runs."""
+    deadline = time.time() + seconds
+    while not done():
+        assert process is None or process.poll() is None, "the driver has ended"
+        assert time.time() < deadline, "nothing happened for too long"
+        time.sleep(0.01)
+
+
+def lines(path):
+    """Iterations that were written."""
+    file = path / "metrics.jsonl"
+    return file.read_bytes().count(b"\n") if file.exists() else 0
+
+
 class Killer(threading.Thread):
     """Sends a signal to a role of a run, once it has come to an iteration."""
 
@@ -74,8 +117,7 @@ class Killer(threading.Thread):
         self.start()
 
     def run(self):
-        file = self.path / "metrics.jsonl"
-        while not file.exists() or len(file.read_bytes().splitlines()) < self.at:
+        while lines(self.path) < self.at:
             time.sleep(0.005)
         while (found := process_of(self.path, self.who)) is None:
             time.sleep(0.005)

@@ -49,12 +49,6 @@ def test_what_cannot_be_divided_is_said(capsys, tmp_path):
     assert "--selfplay.lanes 9" in said
 
 
-def test_environments_are_refused(capsys, tmp_path):
-    given = ["train", "cartpole", "--folder", str(tmp_path / "run"), "--cluster"]
-    assert main(given) == 1
-    assert "Leave out --cluster" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(("workers", "groups"), [(1, 1), (2, 2), (4, 4), (8, 8)])
 def test_a_worker_has_a_group_of_its_own(workers, groups):
     assert ClusterConfig(workers=workers).divided(tiny()) == groups

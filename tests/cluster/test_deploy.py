@@ -44,6 +44,50 @@ def test_pods_are_pods():
         kubernetes_validate.validate(whole, "1.30", strict=True)
 
 
+# What KubeRay's API (ray-operator/apis/ray/v1) says of the fields that we use; its whole schema is
+# not to be had without a network.
+STRINGS = {"type": "object", "additionalProperties": {"type": "string"}}
+GROUP = {"rayStartParams": STRINGS, "template": {"type": "object"}}
+COUNT = {"type": "integer", "minimum": 0}
+
+
+def only(required, **fields):
+    return {
+        "type": "object", "properties": fields, "required": required, "additionalProperties": False
+    }  # fmt: skip
+
+
+PLAYERS = only(
+    ["groupName", "minReplicas", "maxReplicas", *GROUP],
+    groupName={"type": "string"}, replicas=COUNT, minReplicas=COUNT, maxReplicas=COUNT, **GROUP,
+)  # fmt: skip
+RAY_CLUSTER = only(
+    ["headGroupSpec"],
+    headGroupSpec=only(list(GROUP), **GROUP),
+    workerGroupSpecs={"type": "array", "items": PLAYERS},
+    rayVersion={"type": "string"},
+    authOptions=only(["mode"], mode={"enum": ["disabled", "token"]}),
+    enableInTreeAutoscaling={"type": "boolean"},
+    autoscalerOptions=only([], idleTimeoutSeconds=COUNT),
+)
+RAY_JOB = only(
+    ["entrypoint", "rayClusterSpec"],
+    entrypoint={"type": "string"},
+    entrypointNumCpus={"type": "number"},
+    entrypointResources={"type": "string"},
+    backoffLimit=COUNT,
+    shutdownAfterJobFinishes={"type": "boolean"},
+    rayClusterSpec=RAY_CLUSTER,
+)
+
+
+def test_the_job_is_one_of_kuberay():
+    (job,) = (x for x in documents("kuberay.yaml") if x["kind"] == "RayJob")
+    assert job["apiVersion"] == "ray.io/v1"
+    jsonschema.validate(job["spec"], RAY_JOB)
+    json.loads(job["spec"]["entrypointResources"])
+
+
 def test_the_rest_is_kubernetes_own():
     others = [x for x in documents("kuberay.yaml") if x["kind"] != "RayJob"]
     assert {x["kind"] for x in others} == {"PersistentVolumeClaim", "NetworkPolicy"}

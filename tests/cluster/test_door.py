@@ -44,12 +44,19 @@ def test_a_chunk_is_let_in_once(door, chunks):
     assert door.offer(3, 5, second) == ""
     assert door.after(2)[0] == 6
     np.testing.assert_array_equal(door.after(2)[1]["moves"], first.lanes["moves"])
-    taken = door.take(5)
+    taken, left = door.take(5)
+    assert not left.any()
     np.testing.assert_array_equal(taken.steps["action"][:4], first.steps["action"])
     np.testing.assert_array_equal(taken.steps["action"][4:], second.steps["action"])
     np.testing.assert_array_equal(taken.lanes["moves"][4:], second.lanes["moves"])
     with pytest.raises(KeyError):
         door.take(5)
+
+
+def test_new_episodes_are_told_by_lane(door, chunks):
+    door.offer(2, 5, chunks[0])
+    door.offer(3, 5, replace(chunks[1], fresh=True))
+    assert door.take(5)[1].tolist() == [False] * 4 + [True] * 4
 
 
 def test_chunks_come_in_their_order(door, chunks):
@@ -86,6 +93,7 @@ def test_what_is_wrong_is_said_and_not_let_in(door, chunks, changes, said):
 def test_what_is_no_chunk_is_said(door, chunks):
     assert door.offer(2, 5, [1, 2]) == "a chunk was expected, not list"
     assert "named arrays" in door.offer(2, 5, replace(chunks[0], lanes=None))
+    assert "fresh must be true or false" in door.offer(2, 5, replace(chunks[0], fresh="yes"))
 
 
 def test_reports_add_up(chunks):
@@ -102,4 +110,5 @@ def test_bytes_are_those_of_the_arrays(parts, chunks):
     state = sum(x.nbytes for x in jax.tree.leaves(parts.game.init(None)))
     moves = 4 * (4 * (9 * 2 + 5 * 4 + 1))
     assert wire.size(chunks[0].steps) == moves + 4 * state  # a lane's first position only
-    assert chunks[0].bytes == sum(map(wire.size, vars(chunks[0]).values()))
+    trees = (chunks[0].steps, chunks[0].lanes, chunks[0].report)
+    assert chunks[0].bytes == sum(map(wire.size, trees))

@@ -4,15 +4,13 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 import time
 import urllib.request
 
 import pytest
 
-from tests.cluster.runs import log, metrics, run, tiny
-from tests.cluster.test_faults import COMMAND
+from tests.cluster.runs import HALFMOVE, TINY, lines, log, metrics, process_of, run, tiny, wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -48,22 +46,23 @@ def test_a_full_disk_holds_the_run_back(cluster, tmp_path):
 
 
 def test_ctrl_c_in_a_terminal_saves_and_stops(tmp_path):
-    """It reaches every process of the terminal, not the driver alone."""
+    """It reaches every process of the terminal, not the driver alone. Nothing is left behind."""
     path = tmp_path / "run"
-    long = [*COMMAND, "--iterations", "100000"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "halfmove.cli", "train", "tic_tac_toe", "--folder", str(path), *long,
-         "--cluster", "--workers", "2"],
+        [*HALFMOVE, "train", *TINY, "--iterations", "100000", "--folder", str(path), "--cluster",
+         "--workers", "2"],
         start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
-    while not (path / "metrics.jsonl").exists() or metrics(path).count(b"\n") < 20:
-        assert process.poll() is None
-        time.sleep(0.02)
+    wait_for(lambda: lines(path) >= 20, process)
+    roles = [process_of(path, who) for who in ("learner", "worker-1", "worker-2")]
     os.killpg(process.pid, signal.SIGINT)
     said, _ = process.communicate(timeout=120)
     assert process.returncode == 0, said
     assert "halfmove resume" in said
     assert "was dropped" not in log(path)
+    wait_for(lambda: not any(os.path.exists(f"/proc/{x}") for x in roles), seconds=60)
+    sessions = subprocess.run(["ps", "-eo", "sid"], capture_output=True, text=True, check=True)
+    assert str(process.pid) not in sessions.stdout.split()
 
 
 def test_prometheus_finds_the_figures(cluster, tmp_path):
@@ -75,6 +74,26 @@ def test_prometheus_finds_the_figures(cluster, tmp_path):
         time.sleep(2)
         with urllib.request.urlopen(address) as answer:
             text = answer.read().decode()
-    lines = [x for x in text.splitlines() if x.startswith("ray_halfmove_run_positions{")]
-    assert any('run="watched"' in x and x.endswith(" 448.0") for x in lines), lines or text[:2000]
-    assert len(metrics(path).splitlines()) == 14
+    shown = [x for x in text.splitlines() if x.startswith("ray_halfmove_run_positions{")]
+    assert any('run="watched"' in x and x.endswith(" 320.0") for x in shown), shown or text[:2000]
+    assert lines(path) == tiny().iterations
+
+
+@pytest.mark.parametrize("token", ["0" * 64, None])
+def test_who_has_not_the_token_is_refused(cluster, tmp_path, token):
+    """The cluster of these tests was closed as `halfmove train --cluster` closes its own."""
+    environment = {**os.environ, "RAY_ADDRESS": cluster.get_runtime_context().gcs_address}
+    del environment["RAY_AUTH_TOKEN"]
+    if token is None:
+        del environment["RAY_AUTH_MODE"]
+    else:
+        environment["RAY_AUTH_TOKEN"] = token
+    command = [*HALFMOVE, "train", *TINY, "--folder", tmp_path / "run", "--cluster"]
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=180, check=False
+    )
+    assert done.returncode == 1
+    assert "the cluster of RAY_ADDRESS=" in done.stderr
+    assert "token" in done.stderr.lower()
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "run").exists()

@@ -7,21 +7,16 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from tests.cluster.runs import log, metrics, tiny
-from tests.cluster.test_faults import COMMAND
+from tests.cluster.runs import HALFMOVE, TINY, lines, log, metrics, tiny, wait_for
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        os.name != "posix" or os.geteuid() != 0 or not shutil.which("ip"),
-        reason="network namespaces need root and iproute2",
-    ),
-]
+pytestmark = pytest.mark.skipif(
+    os.name != "posix" or os.geteuid() != 0 or not shutil.which("ip"),
+    reason="network namespaces need root and iproute2",
+)
 RAY = str(Path(sys.executable).with_name("ray"))
 HEAD, OTHER = "10.213.7.1", "10.213.7.2"
 
@@ -35,7 +30,7 @@ class Nodes:
 
     def __init__(self, folder):
         self.names = [f"hm{os.getpid()}{end}" for end in "ab"]
-        self.folder = folder
+        self.joined = 0  # times that the other node was started
         self.environment = {
             **os.environ, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "5" * 64,
             "RAY_USAGE_STATS_ENABLED": "0", "RAY_ADDRESS": f"{HEAD}:6379",
@@ -66,6 +61,11 @@ class Nodes:
         environment = {n: x for n, x in self.environment.items() if n != "RAY_ADDRESS"}
         sh(*self.command(node, RAY, *given, *words), env=environment, timeout=120)
 
+    def join(self, cpus):
+        self.joined += 1
+        temp = self.temp / f"b{self.joined}"
+        self.start(1, "--address", f"{HEAD}:6379", "--num-cpus", cpus, "--temp-dir", temp)
+
     def kill(self, node):
         for process in sh("ip", "netns", "pids", self.names[node]).split():
             with contextlib.suppress(ProcessLookupError):
@@ -77,51 +77,73 @@ class Nodes:
             sh("ip", "netns", "del", name)
 
 
-def test_a_node_is_killed(tmp_path):
-    """The learner is on the head, one worker on each node; the other node dies with its worker."""
-    path = tmp_path / "run"
-    with Nodes(tmp_path) as nodes:
+@contextlib.contextmanager
+def two_nodes(folder, cpus):
+    """A head, and another node, with so many CPUs each."""
+    with Nodes(folder) as nodes:
         temp = Path("/tmp") / nodes.names[0]  # short: it holds sockets
+        nodes.temp = temp
         try:
-            nodes.start(0, "--head", "--port", 6379, "--num-cpus", 2, "--temp-dir", temp / "a",
-                        "--include-dashboard", "false")  # fmt: skip
-            nodes.start(1, "--address", f"{HEAD}:6379", "--num-cpus", 2, "--temp-dir", temp / "b")
-            many = [*COMMAND, "--iterations", "3000", "--save-every", "200"]
-            driver = subprocess.Popen(
-                nodes.command(
-                    0, sys.executable, "-m", "halfmove.cli", "train", "tic_tac_toe", "--folder",
-                    path, *many, "--cluster", "--workers", 2, "--patience", 60,
-                ),
-                env=nodes.environment,
-            )  # fmt: skip
-            wait_for(lambda: where(path, OTHER) and lines(path) > 300, driver)
-            nodes.kill(1)
-            before = lines(path)
-            wait_for(lambda: lines(path) > before + 300, driver)
-            driver.send_signal(signal.SIGINT)
-            assert driver.wait(120) == 0
+            nodes.start(0, "--head", "--port", 6379, "--num-cpus", cpus[0], "--temp-dir",
+                        temp / "a", "--include-dashboard", "false")  # fmt: skip
+            nodes.join(cpus[1])
+            yield nodes
         finally:
             nodes.kill(0)
             shutil.rmtree(temp, ignore_errors=True)
-    assert re.search(rf"worker-\d \(process \d+ on {OTHER}.*was dropped", log(path))
+
+
+def begun(nodes, path, *words):
+    """The driver of a long run, on the head."""
+    many = [*TINY, "--iterations", "3000", "--save-every", "100"]
+    command = [*HALFMOVE, "train", *many, "--folder", path, "--cluster", "--patience", 60, *words]
+    return subprocess.Popen(nodes.command(0, *command), env=nodes.environment)
+
+
+def ended(driver):
+    """Ctrl-C."""
+    driver.send_signal(signal.SIGINT)
+    assert driver.wait(120) == 0
+
+
+def counted(path):
+    """Every iteration once, with its positions."""
     steps = [int(x) for x in re.findall(rb'"step": (\d+)', metrics(path))]
     assert steps == list(range(1, len(steps) + 1))
-    assert f"{len(steps) * 8 * 4}".encode() in metrics(path).splitlines()[-1]
+    positions = [int(x) for x in re.findall(rb'"run/positions": (\d+)', metrics(path))]
+    assert positions == [8 * 4 * step for step in steps]
     assert tiny().selfplay.lanes * tiny().selfplay.chunk == 8 * 4
 
 
-def where(path, address):
-    return re.findall(rf"worker-\d \(process \d+ on {address}", log(path))
+def test_a_node_is_killed(tmp_path):
+    """The learner is on the head, one worker on each node; the other node dies with its worker."""
+    path = tmp_path / "run"
+    with two_nodes(tmp_path, (2, 2)) as nodes:
+        driver = begun(nodes, path, "--workers", 2)
+        wait_for(lambda: where(path, "worker-.", OTHER) and lines(path) > 50, driver)
+        nodes.kill(1)
+        before = lines(path)
+        wait_for(lambda: lines(path) > before + 50 and "was dropped" in log(path), driver)
+        ended(driver)
+    assert re.search(rf"worker-\d \(process \d+ on {OTHER}.*was dropped", log(path))
+    counted(path)
 
 
-def lines(path):
-    file = path / "metrics.jsonl"
-    return file.read_bytes().count(b"\n") if file.exists() else 0
+@pytest.mark.slow
+def test_the_node_of_the_learner_is_killed(tmp_path):
+    """Only that node has room for a learner: the run waits until there is such a node again."""
+    path = tmp_path / "run"
+    with two_nodes(tmp_path, (1, 2)) as nodes:
+        driver = begun(nodes, path, "--workers", 1, "--learner-cpus", 2)
+        wait_for(lambda: where(path, "learner", OTHER) and lines(path) > 250, driver)
+        assert where(path, "worker-1", HEAD)
+        nodes.kill(1)
+        wait_for(lambda: "goes on from its last checkpoint" in log(path), driver)
+        nodes.join(2)
+        wait_for(lambda: lines(path) > 450 and len(where(path, "learner", OTHER)) == 2, driver)
+        ended(driver)
+    counted(path)
 
 
-def wait_for(done, process, seconds=240):
-    deadline = time.time() + seconds
-    while not done():
-        assert process.poll() is None, "the driver has ended"
-        assert time.time() < deadline, "nothing happened for too long"
-        time.sleep(0.05)
+def where(path, who, address):
+    return re.findall(rf"{who} \(process \d+ on {address}", log(path))

@@ -1,13 +1,14 @@
 """Who does what, each in a process of its own: thin shells around what one process uses.
 
-    Worker      plays chunks of moves               SelfPlay.play
+    Worker      plays chunks of moves               SelfPlay.play, HostPlay.play (players.py)
     Learner     holds the network, makes updates    train.hands.Local
     Reanalyser  searches old positions again        Parts.again
     Rater       plays matches                       train.rating.Rating
     Shard       holds a part of the replay          Replay.add, Parts.draw, Parts.keep (shards.py)
 
 Arguments and results are named arrays (cluster/wire.py). Workers, reanalysers and raters keep
-nothing that is not given to them again: whoever takes their place does the same.
+nothing that is not given to them again: whoever takes their place does the same. Only
+environments stay where they are.
 """
 
 import functools
@@ -21,18 +22,21 @@ import jax.numpy as jnp
 import numpy as np
 import ray
 
+from halfmove import envs
 from halfmove.cluster import wire
 from halfmove.cluster.door import Chunk, Door
 from halfmove.cluster.far import Far
 from halfmove.cluster.forms import (
+    actions_of,
     chunk_like,
-    game_of,
+    elsewhere,
     parts_of_lanes,
-    sent,
     shapes_of,
     stored,
     whereabouts,
 )
+from halfmove.cluster.players import Boards, Hosts, Place
+from halfmove.cluster.room import patiently
 from halfmove.cluster.samples import assembled, sample_shapes
 from halfmove.cluster.wire import Wire
 from halfmove.train.config import TrainConfig
@@ -43,40 +47,36 @@ from halfmove.train.rating import Rating
 
 
 class Worker:
-    """Plays chunks of moves of any group, given its games."""
+    """Plays chunks of moves of any group."""
 
     def __init__(self, config: TrainConfig, lanes: int) -> None:
-        self._parts = parts_of_lanes(config, lanes)
+        self._config, self._lanes = config, lanes
         self._version = -1
         self._variables: Any = None
 
-    def ready(self) -> str:
-        """Compiles; says who this is."""
-        parts = self._parts
-        begin: Any = parts.selfplay.begin
-        self._like = jax.eval_shape(parts.model.init, jax.random.key(0))
-        self._lanes = jax.eval_shape(begin, jax.random.key(0), self._like)
-        number = jax.ShapeDtypeStruct((), jnp.float32)
-        key = jax.eval_shape(lambda: jax.random.key(0))
-        play = jax.jit(self._moves)
-        self._play = play.lower(self._like, self._lanes, key, number, number).compile()
+    @ray.method(concurrency_group="pulse")
+    def hello(self) -> str:
+        """Says who this is, whatever it does."""
         return whereabouts()
 
-    def _moves(self, variables: Any, lanes: Any, key: Any, heat: Any, resign: Any) -> Any:
-        selfplay: Any = self._parts.selfplay
-        lanes, steps, report = selfplay.play(variables, lanes, key, heat, resign)
-        return lanes, sent(self._parts, steps), report
+    def ready(self) -> str:
+        """Compiles; says who this is."""
+        host = self._config.game.split(":")[0] in envs.ROOMS
+        self._player: Boards | Hosts = (Hosts if host else Boards)(self._config, self._lanes)
+        self._like = jax.eval_shape(self._player.model.init, jax.random.key(0))
+        return whereabouts()
 
     def play(
         self,
         version: int,
         variables: Sequence[Any],
-        lanes: tuple[int, Wire],
+        due: tuple[int, Wire],
         key: np.ndarray,
         heat: float,
         resign: float,
+        place: tuple[int, int],
     ) -> tuple[dict[str, Any], Chunk, tuple[int, Wire]]:
-        """The next chunk of the games in `lanes`: (figures, the chunk, the games after it).
+        """The chunk that is due: (figures, the chunk, the number and the games after it).
 
         `variables` is a list of one reference, so that they are fetched once a version.
         """
@@ -84,17 +84,20 @@ class Worker:
         if version != self._version:
             self._variables = wire.unpacked(self._like, ray.get(variables[0]))
             self._version = version
-        number, games = lanes
-        after, steps, report = self._play(
+        moves = self._player.play(
             self._variables,
-            wire.unpacked(self._lanes, games),
             jax.random.wrap_key_data(jnp.asarray(key)),
             jnp.float32(heat),
             jnp.float32(resign),
+            due,
+            Place(*place),
         )
-        chunk = Chunk(wire.packed(steps), wire.packed(after), wire.packed(report))
-        figures = {"seconds": time.perf_counter() - began, "bytes": chunk.bytes}
-        return figures, chunk, (number + 1, chunk.lanes)
+        steps, after, report, fresh = moves
+        chunk = Chunk(wire.packed(steps), wire.packed(after), wire.packed(report), fresh)
+        figures = {
+            "seconds": time.perf_counter() - began, "bytes": chunk.bytes, "fresh": fresh
+        }  # fmt: skip
+        return figures, chunk, (due[0] + 1, chunk.lanes)
 
 
 class Learner:
@@ -108,7 +111,7 @@ class Learner:
         reanalysers: Sequence[Any] = (),
     ) -> None:
         rating = replace(config.rating, every=0)
-        self.parts = parts_of(replace(config, rating=rating))
+        self.parts = elsewhere(parts_of(replace(config, rating=rating)))
         # Whoever has no replay keeps one of a single game, with nothing in it.
         own = parts_of_lanes(config, 1) if shards else self.parts
         lanes = config.devices if shards else config.selfplay.lanes
@@ -120,15 +123,17 @@ class Learner:
         if not shards:
             each = parts_of_lanes(config, config.selfplay.lanes // groups)
             self._add = jax.jit(functools.partial(stored, self.parts), donate_argnums=0)
+            self._cut = jax.jit(self.parts.replay.cut_short, donate_argnums=0)
             self._steps = shapes_of(self.parts)[0]
-            self.door = Door(range(groups), chunk_like(each), game_of(self.parts).actions)
+            self.door = Door(range(groups), chunk_like(each), actions_of(self.parts))
             self._open(0)
 
     def _open(self, number: int) -> None:
         self.door.reset(number, wire.packed(self._local.lanes))
 
+    @ray.method(concurrency_group="pulse")
     def hello(self) -> str:
-        """Says who this is."""
+        """Says who this is, whatever it does."""
         return whereabouts()
 
     # -- the door, which is open while updates are made --------------------
@@ -139,6 +144,11 @@ class Learner:
         return self.door.offer(group, number, chunk)
 
     @ray.method(concurrency_group="door")
+    def due(self, group: int) -> int:
+        """See `Door.due`."""
+        return self.door.due(group)
+
+    @ray.method(concurrency_group="door")
     def after(self, group: int) -> tuple[int, Wire]:
         """See `Door.after`."""
         return self.door.after(group)
@@ -147,8 +157,10 @@ class Learner:
 
     def enter(self, number: int) -> dict[str, Any]:
         """Puts the chunks of iteration `number` into the replay; what they tell."""
-        chunk, local = self.door.take(number), self._local
+        (chunk, left), local = self.door.take(number), self._local
         with using(self._mesh):
+            if left.any():
+                local.store = self._cut(local.store, left)
             local.lanes = wire.unpacked(local.lanes, chunk.lanes)
             steps = wire.unpacked(self._steps, chunk.steps)
             local.store = self._add(local.store, divided(self._mesh, steps, len(steps.action)))
@@ -162,8 +174,8 @@ class Learner:
 
     def learn(
         self, keys: np.ndarray, before: int, held: Sequence[Any], variables: Sequence[Any]
-    ) -> tuple[dict[str, float], Wire]:
-        """Updates with these keys: (sums of their metrics, the network after them).
+    ) -> tuple[dict[str, float], list[Any]]:
+        """Updates with these keys: (sums of their metrics, see `weights`).
 
         `held` and `variables` (a list of one reference) are for a replay elsewhere.
         """
@@ -175,9 +187,10 @@ class Learner:
                 sums = self._far.learn(self._local, wrapped, before, held, variables)
         return sums, self.weights()
 
-    def weights(self) -> Wire:
-        """The network as it is."""
-        return wire.packed(self._local.variables)
+    def weights(self) -> list[Any]:
+        """A reference to the network as it is, once the object store has room for it."""
+        network = wire.packed(self._local.variables)
+        return [patiently(lambda: ray.put(network))]
 
     def tree(self) -> dict[str, Wire]:
         """What it has of a checkpoint."""
@@ -214,8 +227,9 @@ class Reanalyser:
         self._again = jax.jit(parts.again)
         self._known: dict[str, tuple[Any, Any]] = {}
 
+    @ray.method(concurrency_group="pulse")
     def hello(self) -> str:
-        """Says who this is."""
+        """Says who this is, whatever it does."""
         return whereabouts()
 
     def again(
@@ -249,11 +263,12 @@ class Rater:
     """Measures strength. What it knows is given to it, and given back."""
 
     def __init__(self, config: TrainConfig) -> None:
-        self._parts = parts_of(replace(config, devices=1))
+        self._parts = elsewhere(parts_of(replace(config, devices=1)))
         self._like = self._parts.model.init(jax.random.key(0))
 
+    @ray.method(concurrency_group="pulse")
     def hello(self) -> str:
-        """Says who this is."""
+        """Says who this is, whatever it does."""
         return whereabouts()
 
     def first(self, variables: Wire) -> dict[str, Any]:

@@ -3,6 +3,9 @@
 A chunk is a group's and has a number. Which worker plays it does not matter: the games before
 it, the network and the key are given, so another worker would play the same. So a worker that
 is lost costs time and nothing else. It is dropped, with its name in the log, and replaced.
+
+Environments cannot be given: each group has the seat in which they are, and if its worker is lost
+new episodes begin.
 """
 
 import logging
@@ -16,6 +19,8 @@ import numpy as np
 import ray
 from ray import exceptions
 
+from halfmove.cluster.pulse import Pulse
+from halfmove.cluster.room import FULL, PAUSE
 from halfmove.train.durable import RunError
 from halfmove.train.hands import LostError, Order
 
@@ -23,9 +28,8 @@ _log = logging.getLogger(__name__)
 REFUSED = 3  # times that one chunk may be refused, by whomever it was played
 TRIES = 4  # workers of one seat that are lost in a row, after which it stays empty
 QUIET = 60  # seconds without news, after which the log says what there is to wait for
-PAUSE = 2.0  # seconds, until something is tried again that there was no room for
+AWAY = 120.0  # seconds, after which others play in the environments of a seat without a worker
 LOST = (exceptions.ObjectLostError, exceptions.ObjectFetchTimedOutError)
-FULL = (exceptions.ObjectStoreFullError, exceptions.OutOfDiskError)
 
 
 @dataclass
@@ -35,6 +39,8 @@ class Seat:
     name: str
     actor: Any
     hello: Any  # a reference; None once the worker has answered
+    pulse: Pulse  # while it makes itself ready
+    since: float  # when it was asked for
     who: str = ""
     busy: bool = False
     lost: int = 0  # workers in a row
@@ -47,6 +53,8 @@ class Group:
     index: int
     door: Any  # the actor that takes its chunks
     key_at: Callable[[Any], np.ndarray]  # its own key of that of a chunk
+    home: str = ""  # the name of the seat that its environments are in; none: it may go anywhere
+    first: int = 0  # the chunk that it began with
     number: int = 0  # the chunk to be played next
     lanes: Any = None  # a reference to the games as that chunk is to find them
     accepted: int = 0  # chunks before this are behind the door
@@ -82,6 +90,8 @@ class Crew:
 
     hire: Callable[[str], Any]  # an actor by its name
     patience: float
+    settled: bool = False  # whether groups have environments, which stay where they are
+    watch: Callable[[], None] = lambda: None  # called from time to time while it waits
     seats: list[Seat] = field(default_factory=list)
     groups: list[Group] = field(default_factory=list)
     figures: Figures = field(default_factory=Figures)
@@ -96,7 +106,8 @@ class Crew:
 
     def _seated(self, name: str) -> Seat:
         actor = self.hire(name)
-        return Seat(name, actor, actor.ready.remote())
+        pulse = Pulse({name: actor}, self.patience)
+        return Seat(name, actor, actor.ready.remote(), pulse, time.monotonic())
 
     def forget(self) -> None:
         """Nothing is ordered or under way any more."""
@@ -111,12 +122,15 @@ class Crew:
         self.forget()
         count = len(doors)
         lives = [group.life for group in self.groups] or [0] * count
+        names = sorted((seat.name for seat in self.seats), key=lambda name: (len(name), name))
+        homes = [names[i % len(names)] if self.settled else "" for i in range(count)]
         self.groups = [
-            Group(i, door, key_of(i, count), life=life + 1)
-            for (i, door), life in zip(enumerate(doors), lives, strict=True)
+            Group(i, door, key_of(i, count), home, life=life + 1)
+            for (i, door), home, life in zip(enumerate(doors), homes, lives, strict=True)
         ]
         for group in self.groups:
             self._recover(group)
+            group.first = group.number
 
     def _recover(self, group: Group) -> None:
         """Goes on from the games that are behind the door."""
@@ -124,9 +138,12 @@ class Crew:
         group.playing = False
         group.lanes = group.door.after.remote(group.index)
         try:
-            group.number = group.accepted = ray.get(group.lanes)[0]
-        except exceptions.RayActorError as error:
-            raise LostError(f"the process that holds the replay died ({short(error)})") from error
+            due = group.door.due.remote(group.index)
+            group.number = group.accepted = ray.get(due, timeout=self.patience)
+        except (exceptions.RayActorError, exceptions.GetTimeoutError) as error:
+            raise LostError(
+                f"the process that holds the replay is gone ({short(error)})"
+            ) from error
 
     def order(self, order: Order, version: int, variables: Any) -> None:
         """Every group is to play this chunk, with those variables."""
@@ -156,6 +173,7 @@ class Crew:
                 elif ref in seats:
                     self._greeted(seats[ref])
             self._look_after()
+            self.watch()
             if time.monotonic() - told > QUIET:
                 told = time.monotonic()
                 there = f"{self.present()} of {len(self.seats)} workers are there"
@@ -170,16 +188,26 @@ class Crew:
         idle = [
             group for group in self.groups if not group.playing and group.number in self._orders
         ]
-        idle.sort(key=lambda group: group.number, reverse=True)
+        idle.sort(key=lambda group: group.number)
         for seat in self.seats:
-            if idle and not seat.busy and seat.hello is None:
-                self._start(seat, idle.pop())
+            if not seat.busy and seat.hello is None:
+                mine = [group for group in idle if self._may_play(seat, group)]
+                if mine:
+                    idle.remove(mine[0])
+                    self._start(seat, mine[0])
+
+    def _may_play(self, seat: Seat, group: Group) -> bool:
+        if group.home in ("", seat.name):
+            return True
+        homes = [x for x in self.seats if x.name == group.home]
+        return all(x.hello is not None and time.monotonic() - x.since > AWAY for x in homes)
 
     def _start(self, seat: Seat, group: Group) -> None:
         order, version, variables = self._orders[group.number]
         figures, chunk, lanes = seat.actor.play.options(num_returns=3).remote(
-            version, [variables], group.lanes, group.key_at(order.key), order.heat, order.resign
-        )
+            version, [variables], group.lanes, group.key_at(order.key), order.heat, order.resign,
+            (group.index, group.life),
+        )  # fmt: skip
         now = time.monotonic()
         self._plays[figures] = Task(seat, group, group.life, group.number, now, (chunk, lanes))
         seat.busy = group.playing = True
@@ -198,8 +226,7 @@ class Crew:
             if current:
                 self._recover(group)
         except FULL as error:
-            _log.warning("no room for a chunk of %s, all wait: %s", seat.who, short(error))
-            self._pause = time.monotonic() + PAUSE
+            self._wait(group if current else None, error)
         except exceptions.RayActorError as error:
             self._drop(seat, f"died ({short(error)})")
         except Exception as error:  # whatever a worker raises
@@ -211,6 +238,11 @@ class Crew:
             self.figures.seconds += told["seconds"]
             self.figures.bytes += told["bytes"]
             self.figures.chunks += 1
+            if told["fresh"] and task.number > group.first:
+                _log.warning(
+                    "%s begins new episodes for group %d: those that went on before chunk %d are "
+                    "lost, and count as cut short", seat.who, group.index, task.number,
+                )  # fmt: skip
             chunk, group.lanes = task.rest
             offer = group.door.offer.remote(group.index, task.number, chunk)
             self._offers[offer] = task
@@ -224,10 +256,12 @@ class Crew:
         except exceptions.RayActorError as error:
             raise LostError(f"the process that holds the replay died ({short(error)})") from error
         except LOST as error:
-            wrong = ""
             _log.warning("a chunk of %s is gone: %s", task.seat.who, short(error))
             if task.life == group.life:
                 self._recover(group)
+            return
+        except FULL as error:
+            self._wait(group if task.life == group.life else None, error)
             return
         if task.life != group.life:
             return
@@ -236,6 +270,13 @@ class Crew:
             self._recover(group)
         else:
             group.accepted, group.refused = task.number + 1, 0
+
+    def _wait(self, group: Group | None, error: BaseException) -> None:
+        """There was no room for a chunk: nothing is begun for a while, then it is played again."""
+        _log.warning("the object store has no room for a chunk, all wait: %s", short(error))
+        self._pause = time.monotonic() + PAUSE
+        if group is not None:
+            self._recover(group)
 
     # -- workers -----------------------------------------------------------------
 
@@ -251,13 +292,17 @@ class Crew:
 
     def _look_after(self) -> None:
         """Drops who has not answered for too long."""
+        quiet = f"has not answered for {self.patience:g} seconds"
+        for seat in list(self.seats):
+            if seat.hello is not None and seat.pulse.stuck():
+                self._drop(seat, quiet)
         late = time.monotonic() - self.patience
         for ref, task in list(self._plays.items()):
             if task.began < late:
                 del self._plays[ref]
                 if task.life == task.group.life:
                     task.group.playing = False
-                self._drop(task.seat, f"has not answered for {self.patience:g} seconds")
+                self._drop(task.seat, quiet)
 
     def _refuse(self, seat: Seat, group: Group | None, why: str) -> None:
         self._drop(seat, why)

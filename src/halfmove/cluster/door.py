@@ -14,6 +14,7 @@ import numpy as np
 from halfmove.cluster import wire
 from halfmove.cluster.wire import Wire
 from halfmove.selfplay import Report
+from halfmove.selfplay.host import HostReport
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class Chunk:
     steps: Wire  # a `Step` [B, T]; the policy as the replay keeps it
     lanes: Wire  # the games [B] after it
     report: Wire  # what happened
+    fresh: bool = False  # whether new episodes begin with it, those before being left
 
     @property
     def bytes(self) -> int:
@@ -72,6 +74,8 @@ class Door:
         found += wire.faults(chunk.report, like.report, inexact=("lows",))
         if found:
             return found
+        if chunk.fresh not in (False, True):
+            return [f"fresh must be true or false, not {chunk.fresh!r:.80}"]
         action = chunk.steps["action"]
         if action.min() < 0 or action.max() >= self._actions:
             return [f"actions must be from 0 to {self._actions - 1}, not {action.min()} to "
@@ -81,18 +85,27 @@ class Door:
                 return [f"{name}: {np.sum(x < 0)} probabilities are negative"]
         return []
 
+    def due(self, group: int) -> int:
+        """The number of the next chunk of a group."""
+        return self._after[group][0]
+
     def after(self, group: int) -> tuple[int, Wire]:
         """The number of the chunk that is due, and the games as it is to find them."""
         return self._after[group]
 
-    def take(self, number: int) -> Chunk:
-        """The chunks of that number, of all groups, as one; KeyError if one is missing."""
+    def take(self, number: int) -> tuple[Chunk, np.ndarray]:
+        """The chunks of that number, of all groups, as one; KeyError if one is missing.
+
+        And the lanes [all] in which what was played before has no end.
+        """
         chunks = [self._waiting.pop((group, number)) for group in self.groups]
-        return Chunk(
+        whole = Chunk(
             wire.joined([chunk.steps for chunk in chunks]),
             wire.joined([chunk.lanes for chunk in chunks]),
             merged([chunk.report for chunk in chunks]),
         )
+        fresh = np.array([chunk.fresh and number > 0 for chunk in chunks])
+        return whole, np.repeat(fresh, self._lanes)
 
 
 MEANS = ("entropy", "surprise", "depth")
@@ -116,4 +129,4 @@ def merged(reports: Sequence[Mapping[str, np.ndarray]]) -> Wire:
 def told(report: Wire) -> Report:
     """The report that such a wire was made from."""
     fields: dict[str, Any] = dict(report)
-    return Report(**fields)
+    return HostReport(**fields) if "returns" in fields else Report(**fields)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import jax
@@ -10,6 +11,7 @@ import ray
 from jax.sharding import Mesh
 
 from halfmove.cluster import wire
+from halfmove.cluster.room import patiently
 from halfmove.cluster.samples import (
     assembled,
     factors,
@@ -60,14 +62,28 @@ class Far:
         config = self._parts.config
         scales = factors(held, config.replay.beta if config.replay.kind == "prioritised" else 0.0)
         known = self._put(local)
-        turns = [self._ask(key, held, scales, variables, known) for key in keys]
+
+        def ask(key: Array) -> Turn:
+            return self._ask(key, held, scales, variables, known)
+
+        turns = [(key, ask(key)) for key in keys]
         found: list[list[wire.Wire]] = [[] for _ in self._shards]
 
-        def update(turn: Any) -> dict[str, Array]:
-            return self._update(local, turn, scales, found)
+        def update(asked: Any) -> dict[str, Array]:
+            """What there was no room for is asked for again: the same comes back."""
+            key, first = asked
+            waiting = [first]
+
+            def rows() -> Any:
+                turn = waiting.pop() if waiting else ask(key)
+                return turn, *self._rows(turn, scales)
+
+            return self._update(local, found, *patiently(rows))
 
         sums = local.learn(turns, before, update)
-        tops = ray.get([shard.keep.remote(x) for shard, x in zip(self._shards, found, strict=True)])
+        pairs = zip(self._shards, found, strict=True)
+        # The arguments are what may not find room; what is written is written once.
+        tops = ray.get([patiently(partial(shard.keep.remote, x)) for shard, x in pairs])
         if len(tops) > 1 and max(tops) > 0:
             ray.get([shard.raise_top.remote(max(tops)) for shard in self._shards])
         return sums
@@ -76,7 +92,8 @@ class Far:
         """The network that returns bootstrap from, for reanalysers: a reference, or none."""
         if not self._reanalysers or not local.target:
             return []
-        return [ray.put(wire.packed(local.target))]
+        target = wire.packed(local.target)
+        return [patiently(lambda: ray.put(target))]
 
     def _ask(
         self,
@@ -108,14 +125,16 @@ class Far:
         owner = np.repeat(np.arange(count), each)[order]
         return Turn(jax.numpy.stack(rest), rows, order, owner, searched)
 
-    def _update(
-        self, local: Local, turn: Turn, scales: Sequence[float], found: list[list[wire.Wire]]
-    ) -> dict[str, Array]:
-        again = None
+    def _rows(self, turn: Turn, scales: Sequence[float]) -> tuple[wire.Wire, Any]:
+        """A sample, and what was searched again by others."""
         if turn.searched is None:
-            rows = assembled(ray.get(turn.rows), scales, turn.order)
-        else:
-            rows, again = ray.get(turn.searched)
+            return assembled(ray.get(turn.rows), scales, turn.order), None
+        rows, again = ray.get(turn.searched)
+        return rows, again
+
+    def _update(
+        self, local: Local, found: list[list[wire.Wire]], turn: Turn, rows: wire.Wire, again: Any
+    ) -> dict[str, Array]:
         sample = divided(self._mesh, wire.unpacked(self._sample, rows), len(turn.order))
         local.variables, local.optimiser, told, metrics = self._learn(
             local.variables, local.optimiser, local.target, sample, turn.keys

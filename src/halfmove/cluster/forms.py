@@ -2,23 +2,46 @@
 
 import functools
 import os
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
+import numpy as np
 
 from halfmove.cluster import wire
 from halfmove.cluster.door import Chunk
 from halfmove.cluster.slim import slim, whole
 from halfmove.cluster.wire import Wire
-from halfmove.core.game import Game
-from halfmove.core.types import Step
+from halfmove.core.types import Array, Step
 from halfmove.replay import Store
+from halfmove.selfplay.host import HostLanes, HostPlay, HostReport
 from halfmove.train.config import TrainConfig
 from halfmove.train.hands import first_key
 from halfmove.train.parts import Parts, parts_of
 
-_parts = functools.cache(parts_of)  # it traces self-play, which takes a second or more
+
+@dataclass(frozen=True, eq=False)
+class Elsewhere(HostPlay):
+    """Environments that other processes have; those of this one are closed."""
+
+    def begin(self, key: Array, variables: Any = None) -> HostLanes:
+        """Nothing: whoever has them begins."""
+        return ()
+
+
+def elsewhere(parts: Parts) -> Parts:
+    """The same pieces for a process that does not play; games are left as they are."""
+    play = parts.selfplay
+    if not isinstance(play, HostPlay):
+        return parts
+    play.env.close()
+    away = Elsewhere(play.env, play.model, play.planner, play.chunk, play.explore, play.explore_by)
+    return replace(parts, selfplay=away)
+
+
+@functools.cache  # it traces self-play, or starts environments: a second or more
+def _parts(config: TrainConfig) -> Parts:
+    return elsewhere(parts_of(config))
 
 
 def whereabouts() -> str:
@@ -29,16 +52,21 @@ def whereabouts() -> str:
     return f"(process {os.getpid()} on {node}, {device})"
 
 
-def parts_of_lanes(config: TrainConfig, lanes: int) -> Parts:
-    """The pieces of the part of a run that has so many of its lanes: on one device, unrated."""
-    share = lanes / config.selfplay.lanes
-    part = replace(
+def part_of(config: TrainConfig, lanes: int) -> TrainConfig:
+    """The part of a run that has so many of its lanes: on one device, unrated."""
+    positions = max(1, config.replay.positions * lanes // config.selfplay.lanes)
+    return replace(
         config,
         devices=1,
         selfplay=replace(config.selfplay, lanes=lanes),
-        replay=replace(config.replay, positions=max(1, int(config.replay.positions * share))),
+        replay=replace(config.replay, positions=positions),
         rating=replace(config.rating, every=0),
     )
+
+
+def parts_of_lanes(config: TrainConfig, lanes: int) -> Parts:
+    """The pieces of `part_of`; its environments are elsewhere."""
+    part, share = part_of(config, lanes), lanes / config.selfplay.lanes
     if share == 1:
         return _parts(part)
     # As long as the whole replay, to the move, whatever was rounded.
@@ -48,24 +76,26 @@ def parts_of_lanes(config: TrainConfig, lanes: int) -> Parts:
 
 
 def sent(parts: Parts, steps: Step) -> Step:
-    """Moves as they travel."""
-    return slim(game_of(parts), parts.replay.kept(steps))
+    """Moves as they travel. What an environment showed cannot be made again."""
+    kept = parts.replay.kept(steps)
+    return kept if parts.game is None else slim(parts.game, kept)
 
 
 def stored(parts: Parts, store: Store, steps: Step) -> Store:
     """The store with moves that have travelled."""
-    return parts.replay.add(store, whole(game_of(parts), steps))
+    return parts.replay.add(store, steps if parts.game is None else whole(parts.game, steps))
 
 
-def game_of(parts: Parts) -> Game:
-    """The game; ValueError if it is an environment."""
-    if parts.game is None:
-        raise ValueError(f"{parts.config.game} is an environment, which has no state to share")
-    return parts.game
+def actions_of(parts: Parts) -> int:
+    """A, how many there are."""
+    play = parts.selfplay
+    return play.env.actions if isinstance(play, HostPlay) else play.game.actions
 
 
 def shapes_of(parts: Parts) -> tuple[Any, Any, Any]:
     """Of the moves as they travel, the games after them, the report."""
+    if parts.game is None:
+        return jax.eval_shape(parts.replay.kept, parts.example), (), report_like(parts)
 
     def play() -> Any:
         net_key, game_key, play_key = jax.random.split(jax.random.key(0), 3)
@@ -78,9 +108,22 @@ def shapes_of(parts: Parts) -> tuple[Any, Any, Any]:
     return found
 
 
+def report_like(parts: Parts) -> HostReport:
+    """The forms of what environments report."""
+    count: Any = np.zeros((), np.int64)
+    mean: Any = np.zeros((), np.float32)
+    lows: Any = np.zeros((parts.selfplay.chunk, parts.selfplay.lanes), np.float32)
+    returns: Any = np.zeros(())
+    return HostReport(
+        games=count, plies=count, first=count, drawn=count, cut=count, resigned=count,
+        entropy=mean, surprise=mean, depth=mean, lows=lows, returns=returns,
+    )  # fmt: skip
+
+
 def chunk_like(parts: Parts) -> Chunk:
     """A chunk of the right forms, with nothing in it."""
-    return Chunk(*map(wire.empty, shapes_of(parts)))
+    steps, lanes, report = map(wire.empty, shapes_of(parts))
+    return Chunk(steps, lanes, report)
 
 
 def first_games(config: TrainConfig) -> Wire:

@@ -5,8 +5,9 @@ the process that was started, only counts and hands references around; arrays go
 has them to who needs them. docs/cluster.md draws it.
 """
 
+import functools
 import itertools
-import time
+import logging
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,16 +21,20 @@ from ray import exceptions
 
 from halfmove.cluster import wire
 from halfmove.cluster.config import ClusterConfig
-from halfmove.cluster.crew import FULL, PAUSE, Crew, Figures, short
+from halfmove.cluster.crew import Crew, Figures, short
 from halfmove.cluster.door import told
+from halfmove.cluster.forms import elsewhere
+from halfmove.cluster.pulse import Pulse
 from halfmove.cluster.roles import Roles
+from halfmove.cluster.room import patiently, wait_for_room
 from halfmove.cluster.shards import told_by_all
-from halfmove.cluster.watch import Gauges, wait_for_room
+from halfmove.cluster.watch import Gauges
 from halfmove.core.types import Array
 from halfmove.train.durable import RunError
 from halfmove.train.hands import LostError, Order, Played, Rated
 from halfmove.train.parts import Parts
 
+_log = logging.getLogger(__name__)
 _VERSIONS = itertools.count()  # of the network: never the same twice, so that workers may keep one
 
 
@@ -40,18 +45,22 @@ class Remote:
     """Hands that are actors. Lose the learner, and the loop goes back to its checkpoint."""
 
     def __init__(self, parts: Parts, cluster: ClusterConfig, path: Path) -> None:
-        self.parts, self.lag, self._path = parts, cluster.lag, path
+        self.parts, self.lag, self._path = elsewhere(parts), cluster.lag, path
         self._gauges = Gauges(path.name)
         self._groups = cluster.divided(parts.config)
         self._roles = Roles(parts.config, cluster, self._groups)
-        self._crew = Crew(self._roles.worker, cluster.patience)
-        self._workers = cluster.workers
+        self._crew = Crew(
+            self._roles.worker, cluster.patience, settled=parts.game is None, watch=self._watch
+        )
+        self._workers, self._patience = cluster.workers, cluster.patience
+        self._pulse = Pulse({}, cluster.patience)
 
     def begin(self) -> None:
         """A new learner, and all that depends on it; the workers stay."""
         if not self._crew.seats:
             self._crew.take_on(self._workers)
         self._crew.forget()
+        self._pulse = Pulse({}, self._patience)
         self._roles.dismiss()
         self._core = self._roles.core()
         self._learner, self._rater = self._core.learner, self._core.rater
@@ -63,10 +72,22 @@ class Remote:
         names = {f"replay-{i}": x for i, x in enumerate(self._core.shards, 1)}
         names |= {f"reanalyser-{i}": x for i, x in enumerate(self._core.reanalysers, 1)}
         names |= {"learner": self._learner} | ({"rater": self._rater} if self._rater else {})
+        self._names = names
         asked = {name: actor.hello.remote() for name, actor in names.items()}
         self._who = ", ".join(f"{name} {self._get(ref)}" for name, ref in asked.items())
+        self._pulse = Pulse(names, self._patience)
         self._known: dict[str, Any] = {"tree": {}, "meta": {}, "figures": {}}
         self._follow()
+
+    def _watch(self) -> None:
+        """Looks for who is stuck: it is ended, as if it had died."""
+        for name in self._pulse.stuck():
+            why = f"{name} has not answered for {self._patience:g} seconds"
+            if self._roles.again(self._names[name]):
+                _log.warning("%s and is started again", why)
+                self._pulse.forgive(name)
+            else:
+                raise LostError(why)
 
     def who(self) -> str:
         """Where all but the workers are."""
@@ -76,11 +97,11 @@ class Remote:
     def _follow(self) -> None:
         """Takes the network, and the games, that the learner has."""
         self._version = next(_VERSIONS)
-        self._weights = self._learner.weights.remote()
+        (self._weights,) = self._get(self._learner.weights.remote())
         shards = self._core.shards or [self._learner]
         self._crew.reset([shards[i * len(shards) // self._groups] for i in range(self._groups)])
         if self._rater is not None:
-            self._known = self._get(self._rater.first.remote(self._weights))
+            self._known = self._ask(lambda: self._rater.first.remote(self._weights))
 
     def _get(self, ref: Any) -> Any:
         """What the learner or the rater answers, while the workers are served."""
@@ -93,15 +114,16 @@ class Remote:
         self._crew.serve(arrived, [ref])
         try:
             return ray.get(ref)
-        except FULL as error:
-            time.sleep(PAUSE)
-            raise LostError(f"the object store is full ({short(error)})") from error
         except (exceptions.RayActorError, exceptions.ObjectLostError) as error:
             if "creation task" in str(error):  # it would die again
                 raise RunError(
                     f"the learner could not begin: {str(error).splitlines()[-1]}"
                 ) from error
             raise LostError(f"the learner died ({short(error)})") from error
+
+    def _ask(self, call: Callable[[], Any]) -> Any:
+        """The same of a call that changes nothing, or that may be made twice."""
+        return patiently(lambda: self._get(call()))
 
     def _all(self, refs: list[Any]) -> list[Any]:
         return [self._get(ref) for ref in refs]
@@ -128,26 +150,31 @@ class Remote:
     def learn(self, keys: Array, before: int) -> dict[str, float]:
         """The learner's updates."""
         data = np.asarray(jax.random.key_data(keys))
-        sums, weights = self._learner.learn.options(num_returns=2).remote(
-            data, before, self._held, [self._weights]
+        sums, (self._weights,) = self._get(
+            self._learner.learn.remote(data, before, self._held, [self._weights])
         )
-        found: dict[str, float] = self._get(sums)
-        self._weights = weights
         self._version = next(_VERSIONS)
-        return found
+        return dict(sums)
 
     def rate(self, key: Array) -> Rated:
         """Begins to measure the network as it is now, once the one before is measured."""
         if self._rated is not None:
             self._rated.result()
         data = np.asarray(jax.random.key_data(key))
-        ref = self._rater.measure.remote(data, self._weights, self._known)
-        self._rated = _Measured(ref, self._measured)
-        return self._rated
+        weights, known = self._weights, self._known
 
-    def _measured(self, ref: Any) -> dict[str, Any]:
-        metrics, self._known = self._get(ref)
-        return dict(metrics)
+        def measure() -> Any:
+            return self._rater.measure.remote(data, weights, known)
+
+        waiting = [patiently(measure)]
+
+        def take() -> dict[str, Any]:
+            # There may have been no room for the answer: then it is asked for again.
+            metrics, self._known = self._ask(lambda: waiting.pop() if waiting else measure())
+            return dict(metrics)
+
+        self._rated = _Measured(waiting[0], take)
+        return self._rated
 
     def figures(self) -> dict[str, float | str]:
         """What the progress display shows."""
@@ -183,9 +210,9 @@ class Remote:
         """All arrays of a checkpoint, once every rating has ended."""
         if self._rated is not None:
             self._rated.result()
-        found = self._get(self._learner.tree.remote())
+        found = self._ask(self._learner.tree.remote)
         if self._core.shards:
-            each = self._all([shard.tree.remote() for shard in self._core.shards])
+            each = [self._ask(shard.tree.remote) for shard in self._core.shards]
             found |= {part: wire.joined([x[part] for x in each]) for part in ("lanes", "store")}
         self._needed = 2 * sum(map(wire.size, found.values())) + ROOM
         return {**found, "rating": self._known["tree"]}
@@ -200,24 +227,17 @@ class Remote:
         elsewhere = ("rating", "lanes", "store") if shards else ("rating",)
         kept = {part: tree[part] for part in tree if part not in elsewhere}
         each = self.parts.config.selfplay.lanes // max(len(shards), 1)
-        self._all(
-            [self._learner.restore.remote(kept, number)]
-            + [
-                shard.restore.remote(
-                    wire.rows(tree["lanes"], i * each, each),
-                    wire.rows(tree["store"], i * each, each),
-                    number,
-                )
-                for i, shard in enumerate(shards)
-            ]
-        )
+        self._ask(lambda: self._learner.restore.remote(kept, number))
+        for i, shard in enumerate(shards):
+            rows = [wire.rows(tree[part], i * each, each) for part in ("lanes", "store")]
+            self._ask(functools.partial(shard.restore.remote, *rows, number))
         self._follow()
         if self._rater is not None:
-            self._known = self._get(self._rater.again.remote(tree["rating"], meta))
+            self._known = self._ask(lambda: self._rater.again.remote(tree["rating"], meta))
 
     def start(self, variables: Any, optimiser: Any) -> None:
         """Goes on with that network and optimiser instead of new ones."""
-        self._get(self._learner.start.remote(variables, optimiser))
+        self._ask(lambda: self._learner.start.remote(variables, optimiser))
         self._follow()
 
     def close(self) -> None:
@@ -231,7 +251,7 @@ class _Measured:
     """A rating under way."""
 
     ref: Any
-    take: Callable[[Any], dict[str, Any]]
+    take: Callable[[], dict[str, Any]]
     found: dict[str, Any] | None = None
 
     def done(self) -> bool:
@@ -239,5 +259,5 @@ class _Measured:
 
     def result(self) -> dict[str, Any]:
         if self.found is None:
-            self.found = self.take(self.ref)
+            self.found = self.take()
         return self.found

@@ -29,12 +29,13 @@ class Roles:
         self._config, self._cluster, self._groups = config, cluster, groups
         self._placed: Any = None
         self._core: list[Any] = []
+        self._keepless: list[Any] = []  # of those
 
     def worker(self, name: str) -> Any:
         """A worker, which is there once the cluster has room for it."""
         cluster = self._cluster
         lanes = self._config.selfplay.lanes // self._groups
-        made = ray.remote(Worker).options(
+        made = _with(Worker, "pulse").options(
             num_cpus=cluster.worker_cpus,
             num_gpus=cluster.worker_gpus,
             scheduling_strategy="SPREAD",
@@ -60,22 +61,25 @@ class Roles:
             self._stateless(Reanalyser, next(places), cluster.reanalyser_gpus)
             for _ in range(cluster.reanalysers)
         ]
-        made = _with_door(Learner).options(
+        made = _with(Learner, "door", "pulse").options(
             **self._place(learner, cluster.learner_cpus, cluster.learner_gpus)
         )
         actor = made.remote(self._config, self._groups, shards, reanalysers)
         core = Core(actor, shards, reanalysers, rater)
-        self._core = [actor, *shards, *reanalysers, *([rater] if rated else [])]
+        self._keepless = [*reanalysers, *([rater] if rated else [])]
+        self._core = [actor, *shards, *self._keepless]
         return core
 
     def _shard(self, place: int, index: int) -> Any:
         each = self._groups // self._cluster.replay_shards
-        made = _with_door(Shard).options(**self._place(place, self._cluster.other_cpus, 0.0))
+        made = _with(Shard, "door", "pulse").options(
+            **self._place(place, self._cluster.other_cpus, 0.0)
+        )
         return made.remote(self._config, self._groups, range(index * each, (index + 1) * each))
 
     def _stateless(self, kind: Any, place: int, gpus: float) -> Any:
         """Who keeps nothing may be started again by Ray itself, and asked again."""
-        made = ray.remote(kind).options(
+        made = _with(kind, "pulse").options(
             **self._place(place, self._cluster.other_cpus, gpus),
             max_restarts=-1,
             max_task_retries=-1,
@@ -92,6 +96,13 @@ class Roles:
             ),
         }
 
+    def again(self, actor: Any) -> bool:
+        """Has Ray start one anew that keeps nothing, and ask it again; False: it has more."""
+        if actor not in self._keepless:
+            return False
+        ray.kill(actor, no_restart=False)
+        return True
+
     def dismiss(self) -> None:
         """Ends all but the workers."""
         for actor in self._core:
@@ -102,10 +113,10 @@ class Roles:
             self._placed = None
 
 
-def _with_door(kind: Any) -> Any:
-    """An actor class that takes chunks while it does something else."""
+def _with(kind: Any, *threads: str) -> Any:
+    """An actor class that takes chunks, or says hello, while it does something else."""
     remote: Any = ray.remote  # its types do not know of concurrency groups
-    return remote(concurrency_groups={"door": 1})(kind)
+    return remote(concurrency_groups=dict.fromkeys(threads, 1))(kind)
 
 
 def _environment(gpus: float) -> dict[str, Any]:

@@ -17,9 +17,9 @@ import ray
 from halfmove.cluster import wire
 from halfmove.cluster.door import Door, merged
 from halfmove.cluster.forms import (
+    actions_of,
     chunk_like,
     first_games,
-    game_of,
     parts_of_lanes,
     shapes_of,
     stored,
@@ -39,7 +39,7 @@ class Shard:
         each = config.selfplay.lanes // groups
         self.parts = parts = parts_of_lanes(config, each * len(mine))
         like = chunk_like(parts_of_lanes(config, each))
-        self.door = Door(mine, like, game_of(parts).actions)
+        self.door = Door(mine, like, actions_of(parts))
         self._steps = shapes_of(parts)[0]
         self._store: Store = parts.replay.empty(parts.example)
         self._lanes = wire.rows(first_games(config), mine[0] * each, len(mine) * each)
@@ -47,6 +47,7 @@ class Shard:
         self._found = found_shapes(parts)
         self._draw = jax.jit(parts.draw)
         self._add = jax.jit(functools.partial(stored, parts), donate_argnums=0)
+        self._cut = jax.jit(parts.replay.cut_short, donate_argnums=0)
         self._keep = jax.jit(parts.keep, donate_argnums=0)
         self._held = jax.jit(self._count)
 
@@ -56,8 +57,9 @@ class Shard:
         mass = eligible if store.priority is None else jnp.where(eligible, store.priority, 0.0)
         return {"count": jnp.sum(eligible), "mass": jnp.sum(mass, dtype=jnp.float32)}
 
+    @ray.method(concurrency_group="pulse")
     def hello(self) -> str:
-        """Says who this is."""
+        """Says who this is, whatever it does."""
         return whereabouts()
 
     @ray.method(concurrency_group="door")
@@ -66,14 +68,21 @@ class Shard:
         return self.door.offer(group, number, chunk)
 
     @ray.method(concurrency_group="door")
+    def due(self, group: int) -> int:
+        """See `Door.due`."""
+        return self.door.due(group)
+
+    @ray.method(concurrency_group="door")
     def after(self, group: int) -> tuple[int, Wire]:
         """See `Door.after`."""
         return self.door.after(group)
 
     def enter(self, number: int) -> dict[str, Any]:
         """Puts the chunks of iteration `number` into the replay; what they tell."""
-        chunk = self.door.take(number)
+        chunk, left = self.door.take(number)
         self._lanes = chunk.lanes
+        if left.any():
+            self._store = self._cut(self._store, left)
         self._store = self._add(self._store, wire.unpacked(self._steps, chunk.steps))
         return {
             "action": chunk.steps["action"][0],
@@ -106,8 +115,10 @@ class Shard:
         return {"lanes": self._lanes, "store": wire.packed(self._store)}
 
     def restore(self, lanes: Wire, store: Wire, number: int) -> None:
-        """As it was at iteration `number`."""
-        self._lanes, self._store = lanes, wire.unpacked(self._store, store)
+        """As it was at iteration `number`; environments begin new episodes."""
+        there, key = wire.unpacked(self._store, store), jax.random.key(0)
+        _, self._store = self.parts.resumed(key, (), there)
+        self._lanes = lanes
         self.door.reset(number, lanes)
 
 

@@ -12,7 +12,6 @@ from typing import Any
 
 from rich.console import Console
 
-from halfmove import envs
 from halfmove.cluster.config import ClusterConfig
 from halfmove.train import loop
 from halfmove.train.config import TrainConfig
@@ -32,11 +31,6 @@ def train(
     console: Console | None = None,
 ) -> Path:
     """`loop.train`, with the work spread over a cluster."""
-    if config.game.split(":")[0] in envs.ROOMS:
-        raise ValueError(
-            f"{config.game} runs in one process: environments cannot be handed from worker to "
-            "worker. Leave out --cluster"
-        )
     cluster.divided(config)  # before anything is started
     hands = functools.partial(remote, cluster=cluster, path=Path(path))
     with connected(config, cluster):
@@ -88,6 +82,7 @@ def closed() -> None:
     reads this when it is imported.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_worker_niceness", "0")  # as urgent as a run in one process
     if os.environ.setdefault("RAY_AUTH_MODE", "token") == "token":
         os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
 

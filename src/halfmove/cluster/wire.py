@@ -27,8 +27,10 @@ def unpacked(like: Any, wire: Mapping[str, np.ndarray]) -> Any:
 
 def empty(like: Any) -> Wire:
     """Room for what `packed` gives, to be filled; pages that are not touched cost nothing."""
-    shapes = jax.eval_shape(lambda tree: jax.tree.map(_plain, tree), like)
-    return {name: np.empty(x.shape, x.dtype) for name, x in trees.names(shapes).items()}
+    found = trees.names(like)
+    # Only keys need JAX to tell their form; it would narrow what numpy holds in 64 bits.
+    forms = {name: jax.eval_shape(_plain, x) if _is_key(x) else x for name, x in found.items()}
+    return {name: np.empty(x.shape, x.dtype) for name, x in forms.items()}
 
 
 def rows(wire: Mapping[str, np.ndarray], first: int, count: int) -> Wire:
@@ -79,5 +81,8 @@ def _forms(wire: Mapping[str, np.ndarray]) -> dict[str, str]:
 
 
 def _plain(leaf: Any) -> Any:
-    is_key = hasattr(leaf, "dtype") and jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-    return jax.random.key_data(leaf) if is_key else leaf
+    return jax.random.key_data(leaf) if _is_key(leaf) else leaf
+
+
+def _is_key(leaf: Any) -> bool:
+    return hasattr(leaf, "dtype") and jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key)

@@ -222,15 +222,21 @@ class Replay:
         )
         return replace(store, steps=steps)
 
-    def cut_short(self, store: Store) -> Store:
-        """The store when nothing follows its newest moves: their games have no end."""
+    def cut_short(self, store: Store, lanes: Array | bool = True) -> Store:
+        """The store when nothing follows the newest moves of these lanes, [lanes] bool or all.
+
+        Their games have no end.
+        """
         newest = (store.head - 1) % self.length
-        going = jnp.abs(store.side) == 1
+        here = jnp.broadcast_to(lanes, (self.lanes,))
+        going = here[:, None] & (jnp.abs(store.side) == 1)
+        last = store.steps.last
+        new = outcome.begin(self.lanes)
         return replace(
             store,
-            steps=replace(store.steps, last=store.steps.last.at[:, newest].set(True)),
+            steps=replace(store.steps, last=last.at[:, newest].set(last[:, newest] | here)),
             side=jnp.where(going, jnp.int8(outcome.CUT), store.side),
-            running=outcome.begin(self.lanes),
+            running=jax.tree.map(lambda a, b: jnp.where(here, a, b), new, store.running),
         )
 
     def eligible(self, store: Store) -> Array:

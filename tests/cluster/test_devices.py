@@ -1,0 +1,31 @@
+"""A learner that divides its updates among the devices of its host."""
+
+import json
+import os
+import subprocess
+
+import pytest
+
+from tests.cluster.runs import HALFMOVE, TINY, metrics, run
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("shards", [0, 2])
+def test_four_devices_learn_as_one(cluster, tmp_path, shards):
+    """Up to the order of sums: so compare the first updates."""
+    path = tmp_path / "four"
+    environment = {
+        **os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=4"
+    }  # fmt: skip
+    del environment["RAY_AUTH_TOKEN"]  # it starts a cluster of its own
+    given = ["--devices", "4", "--cluster", "--workers", "2", "--replay-shards", str(shards)]
+    subprocess.run(
+        [*HALFMOVE, "train", *TINY, "--folder", path, *given], env=environment, check=True
+    )
+    one = run(tmp_path / "one", workers=2, replay_shards=shards)
+    told = [list(map(json.loads, metrics(x).splitlines())) for x in (path, one)]
+    assert "learn/loss" in told[0][2]
+    for mine, other in zip(*(some[:4] for some in told), strict=True):
+        assert mine == pytest.approx(other, rel=1e-4)
+    assert len(told[0]) == len(told[1])
