@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from halfmove.search.planners import PLANNERS
 from tests.web.asking import ask
 from tests.web.networks import untrained
 
@@ -91,6 +92,36 @@ def test_two_planners_side_by_side(page):
     expect(page.locator(".look").nth(1).locator("ol.phases li")).to_contain_text(["4 considered"])
     page.click("#compare")
     expect(page.locator(".look").nth(1)).to_be_hidden()
+
+
+def test_without_a_network_under_any_planner(home, visit):
+    page = visit(f"{home}/inside?game=tic_tac_toe")
+    expect(page.locator(".look select").first).to_have_value("small")
+    for view in page.locator(".look").all():
+        view.locator("select").first.select_option("mcts", force=True)
+    page.click("#demonstration")
+    done(page, 0)
+    done(page, 1)
+    first, second = page.locator(".summary").all_inner_texts()
+    assert "muzero after 4 simulations" in first
+    assert "full_gumbel after 4 simulations" in second
+    page.click("#compare")
+    page.locator(".look").first.get_by_label("Planner").select_option("prior")
+    page.click("#search")
+    done(page, text="It cannot be searched: prior does not search: there is nothing to look into")
+
+
+def test_every_planner_is_offered(page):
+    offered = page.locator(".look").first.get_by_label("Planner").locator("option")
+    assert {one.get_attribute("value") for one in offered.all()} == {"", *PLANNERS}
+
+
+def test_a_position_at_the_end_has_nothing_to_search(page):
+    page.fill("#position", "xxxoo....")
+    page.click("#setUp")
+    expect(page.locator(".state").first).to_have_text("The game is over.")
+    expect(page.locator("#search")).to_be_disabled()
+    expect(page.locator("#demonstration")).to_be_disabled()
 
 
 def test_a_game_is_gone_through(home, visit):

@@ -17,7 +17,8 @@ export function phaseChart(phases, names) {
   const [left, base, high] = [30, 150, 130];
   const gap = Math.max(22, Math.min(48, 520 / actions.length));
   const wide = left + gap * actions.length + 8;
-  const chart = svg("svg", { viewBox: `0 0 ${wide} 176`, class: "chart", style: `max-width:${wide * 1.3}px`,
+  const chart = svg("svg", { viewBox: `0 0 ${wide} 176`, class: "chart",
+    style: `max-width:${wide * 1.3}px;min-width:${Math.min(420, wide)}px`,
     role: "img", "aria-label": `Visits in ${phases.length} phases; ${actions.map((a) =>
       `${names.get(a)} ${total(a)}`).join(", ")}` });
   for (const share of most < 2 ? [0, 1] : [0, 0.5, 1]) {

@@ -23,7 +23,7 @@ let two = false;
 async function look(moves) {
   const shown = await ask("/api/position", { ...place, moves });
   place = { ...place, moves };
-  $("title").textContent = `Look inside: ${titleOf(place.game)}`;
+  $("title").textContent = `Look inside: ${titleOf(place.game, shown.board)}`;
   for (const view of views) {
     view.stop();
     view.show(shown);

@@ -17,9 +17,10 @@ const COLOURS = { chess: ["White", "Black"], gardner_chess: ["White", "Black"],
 const OPTIONS = { size: "Size", komi: "Komi", handicap: "Handicap stones", swap: "Swap rule",
   suicide: "Suicide is legal" };
 
-export function titleOf(text) {
+export function titleOf(text, board) {
   const [name, ...options] = text.split(" ");
-  const size = options.map((o) => /^size=(\d+)$/.exec(o)).find(Boolean)?.[1];
+  const size = options.map((o) => /^size=(\d+)$/.exec(o)).find(Boolean)?.[1]
+    ?? (SIZES[name] ? board.rows : null);
   const rest = options.filter((o) => !o.startsWith("size="));
   return [TITLES[name] ?? name, size && `${size}×${size}`, ...rest].filter(Boolean).join(" ");
 }

@@ -101,8 +101,8 @@ function mine() {
 }
 
 function draw() {
-  $("title").textContent = titleOf(table.game);
-  document.title = `${titleOf(table.game)} · Halfmove`;
+  $("title").textContent = titleOf(table.game, table.board);
+  document.title = `${titleOf(table.game, table.board)} · Halfmove`;
   board.show(shown.board, shown.position, { active: mine() });
   players();
   moves();
@@ -131,7 +131,7 @@ function badge(side) {
   const mark = table.board.pieces === "chess" ? "k" : table.board.pieces === "shogi"
     ? (table.board.columns === 3 ? "L" : "K") : "xo"[side];
   return svg("svg", { viewBox: "-50 -50 100 100", class: `badge ${table.board.pieces} ${table.board.shape}`,
-    "aria-hidden": true }, piece(table.board, mark, side));
+    "aria-hidden": true }, piece(table.board, mark, side, { kanji: board.kanji }));
 }
 
 /** What the other side has lost. */

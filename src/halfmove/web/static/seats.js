@@ -2,7 +2,8 @@
 
 import { ask, el } from "./frame.js";
 
-const PLANNERS = ["", "full_gumbel", "gumbel", "muzero", "alphazero", "trpo", "mpo", "mcs", "prior"];
+const PLANNERS = ["", "full_gumbel", "gumbel", "gumbel_stochastic", "gumbel_replacement", "muzero",
+  "alphazero", "trpo", "mpo", "mcs", "pgs", "pgs_unfrozen", "prior"];
 const AMOUNTS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096];
 const KINDS = {
   network: "Networks of the package", run: "Your runs", search: "Without a network",
@@ -78,7 +79,8 @@ export class Seat {
     const { player } = this;
     const nets = player && ["network", "run"].includes(player.kind);
     this.rows.checkpoint.hidden = player?.kind !== "run";
-    this.rows.planner.hidden = !nets;
+    // Where people sit, plain MCTS is itself; where it is looked into, any planner may lead it.
+    this.rows.planner.hidden = !nets && (this.people || player?.kind !== "search");
     this.rows.amount.hidden = !player || ["simple", "engine"].includes(player.kind);
     if (player?.kind === "run") {
       this.checkpoint.replaceChildren(el("option", { value: "" }, "newest"),

@@ -46,6 +46,7 @@ export function replay(section, host) {
   const title = el("h3", { class: "small" });
   const line = el("div");
   const values = plot(line);
+  const moves = el("div", {}, place, where, buttons, made, inside);
   host.replaceChildren(
     el(
       "div",
@@ -57,7 +58,7 @@ export function replay(section, host) {
     el(
       "div",
       { class: "replay", onkeydown: key },
-      el("div", {}, place, where, buttons, made, inside),
+      moves,
       el("div", {}, thought, title, line),
     ),
   );
@@ -96,6 +97,7 @@ export function replay(section, host) {
 
   function nothing(sentence) {
     shown = null;
+    moves.hidden = title.hidden = line.hidden = true;
     place.replaceChildren();
     thought.replaceChildren(el("p", { class: "faint" }, sentence));
     where.textContent = "";
@@ -107,6 +109,7 @@ export function replay(section, host) {
     const found = await ask(`/api/watch/game?${words()}`);
     if (mine !== asked) return;
     shown = found;
+    moves.hidden = title.hidden = line.hidden = false;
     opinions = [];
     made.replaceChildren(
       ...found.moves.map((name, i) =>
