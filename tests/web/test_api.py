@@ -284,8 +284,27 @@ def test_odd_questions_to_sockets(home):
                      '{"type": "begin"}', '{"type": "begin", "game": "tic_tac_toe", "line": 3}',
                      '{"type": "begin", "game": "tic_tac_toe", "line": "mcts@4", "moves": [99]}',
                      '{"type": "begin", "game": "tic_tac_toe", "line": "mcts@4", "seed": -1}',
+                     '{"type": "begin", "game": "tic_tac_toe", "line": "mcts:pgs@4"}',
                      '{"type": "begin", "game": "tic_tac_toe", "line": "../x@4"}'):  # fmt: skip
             socket.send(said)
-            while (heard := json.loads(socket.recv(timeout=30)))["type"] == "state":
-                pass
-            assert heard["type"] == "error", heard
+            assert refused(socket)
+
+
+def refused(socket):
+    """The sentence that a socket is told."""
+    while (heard := json.loads(socket.recv(timeout=30)))["type"] == "state":
+        pass
+    assert heard["type"] == "error", heard
+    return heard["error"]
+
+
+def test_a_fault_of_ours_in_a_search_is_a_sentence(home, monkeypatch, caplog):
+    def broken(*given, **more):
+        raise TypeError("a detail of ours")
+
+    monkeypatch.setattr("halfmove.web.inside.looked", broken)
+    with connect(f"ws{home[4:]}/api/inside") as socket:
+        for _ in range(2):  # and the socket lives on
+            socket.send('{"type": "begin", "game": "tic_tac_toe", "line": "mcts@4"}')
+            assert refused(socket) == "something went wrong on the server; its log says what"
+    assert "a detail of ours" in caplog.text

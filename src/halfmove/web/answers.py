@@ -11,6 +11,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 
 STATIC = Path(__file__).parent / "static"
 LARGEST = 1 << 20  # bytes of what a visitor may send
+BROKEN = "something went wrong on the server; its log says what"
 
 
 def page(name: str) -> Response:
@@ -78,4 +79,4 @@ async def http_error(request: Request, error: Exception) -> Response:
 
 async def broken(request: Request, error: Exception) -> Response:
     """A fault of ours: the trace is in the server's log, not on the page."""
-    return sentence(500, "something went wrong on the server; its log says what")
+    return sentence(500, BROKEN)

@@ -7,6 +7,7 @@ is compiled takes its time), `frame` (all figures so far), `done`, `node` and `e
 import asyncio
 import contextlib
 import json
+import logging
 import secrets
 import time
 from typing import Any
@@ -19,7 +20,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from halfmove.search.anytime import Look
 from halfmove.train.durable import RunError
-from halfmove.web.answers import member, page, said
+from halfmove.web.answers import BROKEN, member, page, said
 from halfmove.web.board_view import board_of, position_of
 from halfmove.web.desk import Ask, Desk
 from halfmove.web.frames import children, frame
@@ -28,6 +29,8 @@ from halfmove.web.rules import game_of, spots
 from halfmove.web.settings import Settings
 from halfmove.web.tables import LONGEST
 from halfmove.web.who import line_of, wanted
+
+_log = logging.getLogger(__name__)
 
 SLICE = 0.05  # seconds of search between two moments at which it can be stopped
 EVERY = 0.2  # seconds between two frames
@@ -170,6 +173,11 @@ class Conversation:
             await self._search(asked)
         except (ValueError, RunError) as error:
             await _send(self._socket, "error", error=str(error))
+        except WebSocketDisconnect:
+            raise
+        except Exception:
+            _log.exception("a search that is looked at has failed")
+            await _send(self._socket, "error", error=BROKEN)
 
     async def _search(self, asked: dict[str, Any]) -> None:
         noise, seed = member(asked, "noise", bool, False), member(asked, "seed", int, None)
@@ -234,4 +242,7 @@ class Conversation:
 
 
 async def _send(socket: WebSocket, kind: str, **content: Any) -> None:
-    await socket.send_json({"type": kind, **content})
+    try:
+        await socket.send_json({"type": kind, **content})
+    except RuntimeError:  # it was closed in the meantime
+        raise WebSocketDisconnect(1006) from None

@@ -64,6 +64,8 @@ def _plain(game: Game, name: str | None, noise: bool) -> Mind:
         return Mind(game, Rollouts(game), None, lambda simulations: mcts(game, simulations)[0])
     if name == "prior":
         raise ValueError("prior does not search: there is nothing to look into")
+    if name.startswith("pgs"):
+        raise ValueError(f"{name} learns while it searches, which needs a network; mcs does not")
     known = options_of(name)
     quiet = {} if noise else {option: x for option, x in QUIET.items() if option in known}
 

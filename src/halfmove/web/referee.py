@@ -13,6 +13,7 @@ from halfmove.games.records import one_line
 from halfmove.selfplay.boards import Choice
 from halfmove.train.durable import RunError
 from halfmove.web import tables
+from halfmove.web.answers import BROKEN
 from halfmove.web.desk import Ask, Desk
 from halfmove.web.kept import Tables
 from halfmove.web.settings import Settings
@@ -108,7 +109,7 @@ class Referee:
             self._fault(id, str(error))
             return False
         except Exception:
-            self._fault(id, "something went wrong on the server; its log says what")
+            self._fault(id, BROKEN)
             raise
         return True
 
