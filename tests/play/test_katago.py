@@ -254,6 +254,7 @@ JSON = st.recursive(
 FIELDS = [
     "id", "action", "terminateId", "turnNumbers", "moves", "initialStones", "initialPlayer",
     "rules", "komi", "boardXSize", "boardYSize", "analyzeTurns", "maxVisits", "includePolicy",
+    "includeOwnership",
     "reportDuringSearchEvery", "priority", "priorities", "overrideSettings", "avoidMoves",
     "allowMoves",
 ]  # fmt: skip

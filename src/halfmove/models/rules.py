@@ -88,6 +88,12 @@ class Rules:
         outputs = Outputs(policy[:, None], value[:, None], None, *owners)
         return outputs, moved.get("stats", variables["stats"])
 
+    def owners(self, variables: Variables, state: Any) -> Array:
+        """[B, H, W] f32: 1 where the mover will own a place for sure, -1 the other. For networks
+        with `ownership` alone."""
+        logits = self.network.apply(variables, self.observe(state), False)[2]
+        return jnp.tanh(logits / 2)  # twice the probability, less 1
+
     def head_of(self, variables: Variables) -> Variables:
         return {part: tree.get("policy", {}) for part, tree in variables.items()}
 

@@ -16,7 +16,7 @@ FLAT = 1e-5  # a hidden state that spans no more is the same everywhere
 
 class Network(nn.Module):
     """A tower, a policy and a value head: AlphaZero's network. With `ownership` a third head,
-    which only learning asks: what it needs to know is good for the tower."""
+    which no search asks: what it needs to know is good for the tower."""
 
     config: NetConfig
     actions: int

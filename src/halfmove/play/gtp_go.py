@@ -16,13 +16,14 @@ from halfmove import games
 from halfmove.core.game import State, over
 from halfmove.games import go_text, records
 from halfmove.games.go import Go
-from halfmove.play import analysis, gtp, gtp_seat
+from halfmove.play import analysis, gtp, gtp_seat, territory
 from halfmove.play.gtp import colour, exactly, nothing, whole
 from halfmove.play.gtp_clock import Clocks
 from halfmove.play.minds import Source
 from halfmove.play.opinion import Opinion
 from halfmove.play.seat import Limits, Seat
 from halfmove.play.server import Lines, Stream, opened
+from halfmove.play.territory import territories
 from halfmove.play.thinking import Thinking, opinions
 
 
@@ -227,10 +228,10 @@ class GoCommands:
             before = self._seat.past
             try:
                 wish, only = self._asked(arguments)
-                thinking = self._seat.begin(only=only)
+                thinking, state = self._seat.begin(only=only), self._seat.state
             finally:
                 self._seat.past = before
-            return self._stream(form, wish, thinking)
+            return self._stream(form, wish, thinking, state)
 
         return handler
 
@@ -241,12 +242,22 @@ class GoCommands:
         turn_to(seat, wish.player)
         return wish, wish.only(seat.legal())
 
-    def _stream(self, form: str, wish: analysis.Wish, thinking: Thinking) -> Iterator[str]:
+    def _stream(
+        self, form: str, wish: analysis.Wish, thinking: Thinking, state: State
+    ) -> Iterator[str]:
         """Lines until another line has come in."""
-        waiting = self._lines.waiting
+        waiting, whose = self._lines.waiting, self._whose(state)
         for opinion in opinions(thinking, stopped=waiting, every=wish.every):
-            yield analysis.info(opinion, form, self._name, wish.most)
+            yield analysis.info(opinion, form, self._name, wish, whose)
         self._lines.wait()
+
+    def _whose(self, state: State) -> analysis.Whose | None:
+        """Who owns what, if the player can tell."""
+        mind = self._seat.mind
+        if not territory.says(mind):
+            return None
+        white = bool(mind.game.to_play(state) == 1)
+        return lambda moves: [t.seen_by(white) for t in territories(mind, state, moves)]
 
     def _genmove_analyze(self, form: str) -> gtp.Handler:
         def handler(arguments: Sequence[str]) -> Iterator[str]:
@@ -265,8 +276,9 @@ class GoCommands:
         self, form: str, wish: analysis.Wish, found: Iterator[Opinion], turned: list[State]
     ) -> Iterator[str]:
         """Lines while it thinks, then the move, which is played."""
+        whose = self._whose(turned[-1])
         for opinion in found:
-            yield analysis.info(opinion, form, self._name, wish.most)
+            yield analysis.info(opinion, form, self._name, wish, whose)
         with self._seat.unless_refused():
             self._seat.past = turned
             self._seat.play(opinion.action)

@@ -5,8 +5,9 @@ KaTrain and other programs that review games speak it (`halfmove analysis` where
 and lines that come in meanwhile are read between two slices of the search, so that `terminate`
 ends it at once. Documented in KataGo's docs/Analysis_Engine.md.
 
-No network here predicts a score. KaTrain cannot do without one: `scoreLead` is the win rate on
-the scale of `POINTS` points, and every query is told so by a warning.
+The score and the owners of points are those of play/territory.py. KaTrain cannot do without a
+score: where a network does not predict it, `scoreLead` is the win rate on the scale of `POINTS`
+points, and every query is told so by a warning.
 """
 
 import functools
@@ -28,18 +29,20 @@ from halfmove.core.game import State, timestep
 from halfmove.core.types import Model
 from halfmove.games import go_text
 from halfmove.games.go import Go
-from halfmove.play import gtp, katago_query
+from halfmove.play import gtp, katago_query, territory
 from halfmove.play.gtp_go import turn_to
 from halfmove.play.katago_query import Move, Query, Refused
 from halfmove.play.minds import Source
 from halfmove.play.opinion import Line, Opinion
 from halfmove.play.seat import Limits, Seat
 from halfmove.play.server import Lines, Say, Stream, opened
+from halfmove.play.territory import Territory, territories
 from halfmove.play.thinking import opinions
 
 POINTS = 10.0  # what a sure win is called in `scoreLead`
 SEATS = 4  # sizes and komis whose searches stay compiled
-STAND_IN = f"no network here predicts a score: the win rate, from -{POINTS:g} to {POINTS:g}"
+STAND_IN = f"this player predicts no score: the win rate, from -{POINTS:g} to {POINTS:g}"
+NO_OWNERS = "this player does not predict it: left out"
 
 
 def main(
@@ -123,10 +126,20 @@ class Analysis:
             self._tell(error=str(error), **about)
 
     def _wait(self, query: Query) -> None:
-        for name, text in (*query.warnings, ("scoreLead", STAND_IN)):
+        for name, text in (*query.warnings, *self._missing(query)):
             self._tell(warning=text, field=name, id=query.name)
         for turn, priority in zip(query.turns, query.priorities, strict=True):
             heapq.heappush(self._jobs, Job((-priority, next(self._count)), query, turn))
+
+    def _missing(self, query: Query) -> list[tuple[str, str]]:
+        """What the player of that board has nothing to say about."""
+        try:
+            if territory.says(self._seat(query).mind):
+                return []
+        except Refused:
+            pass  # which is the answer to the query then
+        asked = query.ownership or query.moves_ownership
+        return [("includeOwnership", NO_OWNERS)] * asked + [("scoreLead", STAND_IN)]
 
     # -- actions ---------------------------------------------------------
 
@@ -236,16 +249,26 @@ class Analysis:
         query, player = job.query, seat.to_play
         flip = query.side != "SIDETOMOVE" and katago_query.PLAYERS[query.side] != player
         lines = [line for line in opinion.lines if line.visits]
+        whose: list[Territory | None] = [None] * (1 + len(lines))
+        if territory.says(seat.mind):
+            known = territories(seat.mind, seat.state, [line.moves[0] for line in lines])
+            whose = [each.seen_by(flip != (player == 1)) for each in known]
+        infos = [_info(query.size, i, x, flip, whose[i + 1]) for i, x in enumerate(lines)]
         found: dict[str, Any] = {
             "id": query.name,
             "turnNumber": job.turn,
-            "moveInfos": [_info(query.size, i, line, flip) for i, line in enumerate(lines)],
+            "moveInfos": infos,
             "rootInfo": {
-                **_values(opinion.value, flip),
+                **_values(opinion.value, flip, whose[0]),
                 "visits": opinion.nodes + 1,
                 "currentPlayer": "BW"[player],
             },
         }
+        if query.ownership and whose[0] is not None:
+            found["ownership"] = _flat(whose[0])
+        if query.moves_ownership:
+            for info, after in zip(infos, whose[1:], strict=True):
+                info.update({} if after is None else {"ownership": _flat(after)})
         if query.policy:
             mind = seat.mind
             found["policy"] = _policy(mind.game, mind.model, mind.variables, seat.state).tolist()
@@ -274,12 +297,17 @@ def _beginning(seat: Seat, query: Query) -> State:
         raise Refused(str(error), "initialStones") from error
 
 
-def _info(size: int, order: int, line: Line, flip: bool) -> dict[str, Any]:
+def _flat(whose: Territory) -> list[float]:
+    """By rows, the top one first."""
+    return [round(float(x), 4) for x in whose.owners.ravel()]
+
+
+def _info(size: int, order: int, line: Line, flip: bool, whose: Territory | None) -> dict[str, Any]:
     lcb = 1 - line.lcb if flip else line.lcb
     return {
         "move": go_text.vertex(size, line.moves[0]),
         "visits": line.visits,
-        **_values(line.value, flip),
+        **_values(line.value, flip, whose),
         "prior": line.prior,
         "lcb": lcb,
         "utilityLcb": 2 * lcb - 1,
@@ -288,10 +316,10 @@ def _info(size: int, order: int, line: Line, flip: bool) -> dict[str, Any]:
     }
 
 
-def _values(value: float, flip: bool) -> dict[str, float]:
+def _values(value: float, flip: bool, whose: Territory | None) -> dict[str, float]:
     """A value from -1 to 1 in all the units that are asked for."""
     seen = max(-1.0, min(1.0, -value if flip else value))
-    points = POINTS * seen
+    points = POINTS * seen if whose is None else whose.lead
     return {
         "winrate": (1 + seen) / 2, "utility": seen,
         "scoreLead": points, "scoreMean": points, "scoreSelfplay": points,

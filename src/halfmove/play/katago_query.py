@@ -1,7 +1,7 @@
 """What a line of KataGo's analysis protocol asks for.
 
 Documented in KataGo's docs/Analysis_Engine.md. What a search here has no use for (priorities
-aside: temperatures, ownership, names of settings) is read over.
+aside: temperatures, names of settings) is read over.
 """
 
 import json
@@ -46,6 +46,8 @@ class Query:
     seconds: float | None
     every: float  # seconds between reports
     policy: bool
+    ownership: bool  # of the position
+    moves_ownership: bool  # of the position after each move
     side: str  # as whom values are seen
     avoid: tuple[Move, ...]  # not to be thought of as the next move
     allow: tuple[Move, ...]  # if any: only these
@@ -95,9 +97,6 @@ def read(fields: dict[str, Any]) -> Query:
     visits = fields.get("maxVisits")
     if visits is not None and not _is_whole(visits, 1, MOST_VISITS):
         raise Refused(f"must be a whole number from 1 to {MOST_VISITS}", "maxVisits")
-    policy = fields.get("includePolicy", False)
-    if not isinstance(policy, bool):
-        raise Refused("must be true or false", "includePolicy")
     every = _real(fields, "reportDuringSearchEvery", 1e-3, 1e6)
     return Query(
         name=fields["id"],
@@ -111,12 +110,21 @@ def read(fields: dict[str, Any]) -> Query:
         visits=visits,
         seconds=_real(settings, "maxTime", 1e-3, 1e9),
         every=math.inf if every is None else every,
-        policy=policy,
+        policy=_switch(fields, "includePolicy"),
+        ownership=_switch(fields, "includeOwnership"),
+        moves_ownership=_switch(fields, "includeMovesOwnership"),
         side=side,
         avoid=_restricted(size, fields, "avoidMoves"),
         allow=_restricted(size, fields, "allowMoves"),
         warnings=_warnings(fields),
     )
+
+
+def _switch(fields: dict[str, Any], field: str) -> bool:
+    given = fields.get(field, False)
+    if not isinstance(given, bool):
+        raise Refused("must be true or false", field)
+    return given
 
 
 def _size(fields: dict[str, Any]) -> int:
@@ -195,8 +203,6 @@ def _warnings(fields: dict[str, Any]) -> tuple[tuple[str, str], ...]:
         known = isinstance(rules, str) and rules.lower() in AREA
     if not known:
         found.append(("rules", "counted by area, with positional superko, all the same"))
-    if fields.get("includeOwnership") or fields.get("includeMovesOwnership"):
-        found.append(("includeOwnership", "no network here predicts it: left out"))
     return tuple(found)
 
 
