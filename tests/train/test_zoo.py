@@ -24,7 +24,7 @@ def test_a_network_wins_against_one_that_knows_nothing(name):
     game = game_of([f"{name}-net:prior"])
     assert type(game) is type(net.game)
     mine, other = player(f"{name}:prior", game), player("mcts@2", game)
-    played = match(jax.random.key(0), game, mine, other, games=8, opening=1)
+    played = match(jax.random.key(0), game, mine, other, games=4, opening=1)
     assert score(played, mine.name) >= 0.75
 
 
