@@ -22,8 +22,9 @@ from tests.selfplay.solver import after, winner
 
 
 def run(path, *arguments):
-    """Runs `halfmove train` as a person would."""
-    plain = {name: value for name, value in os.environ.items() if name != "XLA_FLAGS"}
+    """Runs `halfmove train` as a person would, in code that is as fast but compiled sooner."""
+    flags = [x for x in os.environ.get("XLA_FLAGS", "").split() if "optimization_level" not in x]
+    plain = {**os.environ, "XLA_FLAGS": " ".join(flags)}
     command = [sys.executable, "-m", "halfmove.cli", "train", *arguments, "--folder", str(path)]
     done = subprocess.run(command, env=plain, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -87,7 +88,9 @@ def test_the_judge_knows_a_loser():
 
 
 def test_alphazero_cannot_be_beaten(tmp_path):
-    assert_unbeaten(learned(tmp_path / "run", "tic_tac_toe", "--rating.every", "0"), 16)
+    """Five eighths of the preset's run are enough."""
+    less = ["--iterations", "100", "--learn.optimiser.updates", "770", "--rating.every", "0"]
+    assert_unbeaten(learned(tmp_path / "run", "tic_tac_toe", *less), 16)
 
 
 def test_muzero_learns_to_balance_a_pole(tmp_path):
