@@ -4,6 +4,7 @@ import asyncio
 import functools
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -98,9 +99,15 @@ def test_simple_players(desk):
 
 @pytest.mark.slow  # compiles a search of every size that it tries
 def test_a_player_with_a_clock(desk):
-    timed = desk.ask(Ask(TOE, "mcts@0.05s", "", (0, 3, 1, 4))).result(60)
-    assert timed.action == 2
-    assert timed.note.simulations > 10
+    ask, states = Ask(TOE, "mcts@0.5s", "", (0, 3, 1, 4)), set()
+    desk.ask(ask)
+    while not ask.answer.done():
+        states.add(ask.state)
+        time.sleep(0.01)
+    assert ask.answer.result().action == 2
+    assert ask.answer.result().note.simulations > 10
+    assert "compiling" in states
+    assert ask.took <= 0.5  # being compiled does not count on its clock
 
 
 def test_an_outside_engine(desk, tmp_path):

@@ -73,6 +73,29 @@ def test_the_form_begins_a_game_of_hex_against_a_network(home, visit):
     assert re.search(r"(Black|White) won\.", outcome)
 
 
+def test_komi_handicap_and_seconds_of_the_form(home, visit):
+    page = visit(home)
+    page.select_option("#game", "go")
+    page.select_option("#option-size", "7")
+    page.fill("#option-komi", "0.5")
+    page.fill("#option-handicap", "2")
+    page.locator("#option-handicap").blur()
+    expect(page.locator("#seat1 legend")).to_have_text("White, moves first")
+    page.locator("#seat0 select").first.select_option("mcts")
+    page.locator("#seat0").get_by_label("Simulations or seconds").select_option("s")
+    page.locator("#seat0 input[type=number]").fill("0.3")
+    page.locator("#seat1 select").first.select_option("person")
+    page.click("#start")
+    expect(page.locator("#title")).to_have_text("Go 7×7 komi=0.5 handicap=2")
+    expect(page.locator("#status")).to_have_text("Your move, White.")
+    expect(page.locator("#player0")).to_contain_text("mcts@0.3s")
+    expect(page.locator("#board .piece:not(.ghost .piece)")).to_have_count(2)
+    page.click("#newGame")
+    page.fill("#option-komi", "0.3")
+    page.locator("#option-komi").blur()
+    expect(page.locator("#said")).to_contain_text("Komi must be whole or a half")
+
+
 def test_sides_clock_and_position_of_the_form(home, visit):
     page = visit(home)
     page.select_option("#game", "tic_tac_toe")

@@ -11,7 +11,7 @@ import secrets
 import threading
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -168,7 +168,7 @@ class Desk:
                 part = [ask] if isinstance(who, Outside) else asks
                 self._slow.submit(self._elsewhere, who, part)
             return
-        size = next(size for size in SIZES if size >= len(asks))
+        size = _size(asks)
         ready = [rows for rows in SIZES if who is not None and (key, rows) in self._ready]
         for ask in asks if not ready else ():
             ask.turn("compiling")
@@ -251,8 +251,10 @@ class Desk:
 
     def _elsewhere(self, who: Player, asks: list[Ask]) -> None:
         """Players who need no batch, or have a clock of their own."""
+        program = asks[0].key, _size(asks)
+        compiles = isinstance(who, Timed) and program not in self._ready
         for ask in asks:
-            ask.turn("searching")
+            ask.turn("compiling" if compiles else "searching")
         began = time.monotonic()
         try:
             if isinstance(who, Outside):
@@ -265,13 +267,17 @@ class Desk:
         except Exception as error:
             _fail(asks, error)
             return
-        self._give(asks, boards, found, time.monotonic() - began)
+        took = time.monotonic() - began
+        if isinstance(who, Timed) and compiles:
+            took = min(took, who.search.seconds)
+            with self._bell:
+                self._ready.add(program)
+        self._give(asks, boards, found, took)
 
     def _chosen(self, who: Player, game: Game, boards: list[Board]) -> list[Choice]:
         if isinstance(who, Timed):
             # Filled up as the others are: every size is a program.
-            size = next(size for size in SIZES if size >= len(boards))
-            padded = [*boards, *[boards[-1]] * (size - len(boards))]
+            padded = [*boards, *[boards[-1]] * (_size(boards) - len(boards))]
             key = jax.random.fold_in(self._key, self._number())
             return clocked(game, who, padded, key)[: len(boards)]
         if isinstance(who, Random):
@@ -319,6 +325,11 @@ class Desk:
             ask.took = took
             if ask.answer.set_running_or_notify_cancel():
                 ask.answer.set_result(choice)
+
+
+def _size(some: Sequence[Any]) -> int:
+    """Rows of the smallest batch that holds them."""
+    return next(size for size in SIZES if size >= len(some))
 
 
 def _copy(ask: Ask) -> Ask:

@@ -63,14 +63,19 @@ export class NewGame {
       return [name, usual, this.field(game.name, name, value)];
     });
     $("options").replaceChildren(...this.fields.map(([, , input]) => input.parentElement));
-    const colours = COLOURS[game.name] ?? ["Black", "White"];
-    [0, 1].forEach((side) => {
-      $(`seat${side}`).querySelector("legend").textContent =
-        `${colours[side]}${side || game.players === 1 ? "" : ", moves first"}`;
-    });
     this.players = game.players;
     $("seat1").hidden = $("sides").hidden = game.players === 1;
     await this.offer();
+  }
+
+  /** Who is who; with a handicap White begins. */
+  legends() {
+    const colours = COLOURS[$("game").value] ?? ["Black", "White"];
+    const first = Number($("option-handicap")?.value) > 0 ? 1 : 0;
+    [0, 1].forEach((side) => {
+      $(`seat${side}`).querySelector("legend").textContent =
+        `${colours[side]}${side === first && this.players === 2 ? ", moves first" : ""}`;
+    });
   }
 
   field(game, name, value) {
@@ -105,6 +110,7 @@ export class NewGame {
     // Answers may come in another order than the questions.
     this.asked = (this.asked ?? 0) + 1;
     const mine = this.asked;
+    this.legends();
     const players = await playersOf(this.line);
     if (mine !== this.asked) return;
     const [first, second] = this.seats;
