@@ -25,9 +25,9 @@ def config():
     return replace(
         small,
         net=replace(small.net, planes=48, blocks=2),
-        selfplay=replace(small.selfplay, lanes=512, chunk=8),
-        replay=replace(small.replay, positions=16_384, kind="prioritised"),
-        learn=replace(small.learn, batch=512, begin=4_096),
+        selfplay=replace(small.selfplay, lanes=1024, chunk=8),
+        replay=replace(small.replay, positions=32_768, kind="prioritised"),
+        learn=replace(small.learn, batch=512, begin=8_192),
         rating=replace(small.rating, every=3, games=4, simulations=2),
     )
 

@@ -1,13 +1,16 @@
 """Small runs on a cluster, and what is to be seen of them."""
 
+import contextlib
 import json
 import os
 import re
+import secrets
 import signal
 import sys
 import threading
 import time
 from dataclasses import replace
+from pathlib import Path
 
 from halfmove.cluster.config import ClusterConfig
 from halfmove.cluster.start import train
@@ -105,6 +108,22 @@ def lines(path):
     """Iterations that were written."""
     file = path / "metrics.jsonl"
     return file.read_bytes().count(b"\n") if file.exists() else 0
+
+
+def apart():
+    """The environment of a command that starts a cluster of its own, and the token of that."""
+    token = secrets.token_hex(32)
+    return {**os.environ, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token}, token
+
+
+def left_behind(token):
+    """The processes of the cluster with that token, Ray's own among them."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if token.encode() in (process / "environ").read_bytes():
+                found.append((process / "cmdline").read_bytes()[:80])
+    return found
 
 
 class Killer(threading.Thread):

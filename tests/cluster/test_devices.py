@@ -1,12 +1,11 @@
 """A learner that divides its updates among the devices of its host."""
 
 import json
-import os
 import subprocess
 
 import pytest
 
-from tests.cluster.runs import HALFMOVE, TINY, metrics, run
+from tests.cluster.runs import HALFMOVE, TINY, apart, metrics, run
 
 pytestmark = pytest.mark.slow
 
@@ -15,10 +14,7 @@ pytestmark = pytest.mark.slow
 def test_four_devices_learn_as_one(cluster, tmp_path, shards):
     """Up to the order of sums: so compare the first updates."""
     path = tmp_path / "four"
-    environment = {
-        **os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=4"
-    }  # fmt: skip
-    del environment["RAY_AUTH_TOKEN"]  # it starts a cluster of its own
+    environment = {**apart()[0], "XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
     given = ["--devices", "4", "--cluster", "--workers", "2", "--replay-shards", str(shards)]
     subprocess.run(
         [*HALFMOVE, "train", *TINY, "--folder", path, *given], env=environment, check=True

@@ -84,8 +84,9 @@ def two_nodes(folder, cpus):
         temp = Path("/tmp") / nodes.names[0]  # short: it holds sockets
         nodes.temp = temp
         try:
-            nodes.start(0, "--head", "--port", 6379, "--num-cpus", cpus[0], "--temp-dir",
-                        temp / "a", "--include-dashboard", "false")  # fmt: skip
+            # No node has a GPU, but Ray believes what it is told.
+            nodes.start(0, "--head", "--port", 6379, "--num-cpus", cpus[0], "--num-gpus", 1,
+                        "--temp-dir", temp / "a", "--include-dashboard", "false")  # fmt: skip
             nodes.join(cpus[1])
             yield nodes
         finally:
@@ -116,11 +117,12 @@ def counted(path):
 
 
 def test_a_node_is_killed(tmp_path):
-    """The learner is on the head, one worker on each node; the other node dies with its worker."""
+    """The learner is on the head, which has a GPU; the other node has workers, and dies."""
     path = tmp_path / "run"
     with two_nodes(tmp_path, (2, 2)) as nodes:
-        driver = begun(nodes, path, "--workers", 2)
+        driver = begun(nodes, path, "--workers", 2, "--learner-gpus", 1)
         wait_for(lambda: where(path, "worker-.", OTHER) and lines(path) > 50, driver)
+        assert where(path, "learner", HEAD)
         nodes.kill(1)
         before = lines(path)
         wait_for(lambda: lines(path) > before + 50 and "was dropped" in log(path), driver)
@@ -133,13 +135,16 @@ def test_a_node_is_killed(tmp_path):
 def test_the_node_of_the_learner_is_killed(tmp_path):
     """Only that node has room for a learner: the run waits until there is such a node again."""
     path = tmp_path / "run"
-    with two_nodes(tmp_path, (1, 2)) as nodes:
-        driver = begun(nodes, path, "--workers", 1, "--learner-cpus", 2)
-        wait_for(lambda: where(path, "learner", OTHER) and lines(path) > 250, driver)
+    given = ["--learner-cpus", 3, "--replay-shards", 1, "--placement", "STRICT_SPREAD"]
+    with two_nodes(tmp_path, (2, 3)) as nodes:
+        driver = begun(nodes, path, *given)
+        wait_for(lambda: lines(path) > 250, driver)
+        assert where(path, "learner", OTHER)
+        assert where(path, "replay-1", HEAD)
         assert where(path, "worker-1", HEAD)
         nodes.kill(1)
         wait_for(lambda: "goes on from its last checkpoint" in log(path), driver)
-        nodes.join(2)
+        nodes.join(3)
         wait_for(lambda: lines(path) > 450 and len(where(path, "learner", OTHER)) == 2, driver)
         ended(driver)
     counted(path)

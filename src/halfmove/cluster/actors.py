@@ -36,7 +36,6 @@ from halfmove.cluster.forms import (
     whereabouts,
 )
 from halfmove.cluster.players import Boards, Hosts, Place
-from halfmove.cluster.room import patiently
 from halfmove.cluster.samples import assembled, sample_shapes
 from halfmove.cluster.wire import Wire
 from halfmove.train.config import TrainConfig
@@ -174,23 +173,24 @@ class Learner:
 
     def learn(
         self, keys: np.ndarray, before: int, held: Sequence[Any], variables: Sequence[Any]
-    ) -> tuple[dict[str, float], list[Any]]:
-        """Updates with these keys: (sums of their metrics, see `weights`).
+    ) -> dict[str, float]:
+        """Updates with these keys; sums of their metrics.
 
         `held` and `variables` (a list of one reference) are for a replay elsewhere.
         """
         wrapped = jax.random.wrap_key_data(jnp.asarray(keys))
         with using(self._mesh):
             if self._far is None:
-                sums = self._local.learn(wrapped, before)
-            else:
-                sums = self._far.learn(self._local, wrapped, before, held, variables)
-        return sums, self.weights()
+                return self._local.learn(wrapped, before)
+            return self._far.learn(self._local, wrapped, before, held, variables)
 
     def weights(self) -> list[Any]:
-        """A reference to the network as it is, once the object store has room for it."""
-        network = wire.packed(self._local.variables)
-        return [patiently(lambda: ray.put(network))]
+        """A reference to the network as it is.
+
+        No result but a reference: if the object store has no room, this fails, and not whoever
+        wants the network.
+        """
+        return [ray.put(wire.packed(self._local.variables))]
 
     def tree(self) -> dict[str, Wire]:
         """What it has of a checkpoint."""

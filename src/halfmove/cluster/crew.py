@@ -9,6 +9,7 @@ new episodes begin.
 """
 
 import logging
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -99,6 +100,7 @@ class Crew:
     _plays: dict[Any, Task] = field(default_factory=dict)
     _offers: dict[Any, Task] = field(default_factory=dict)
     _pause: float = 0.0  # until then nothing new is begun
+    _full: float = -math.inf  # when the log last said that there is no room
 
     def take_on(self, count: int) -> None:
         """Workers 1 to `count`."""
@@ -273,8 +275,11 @@ class Crew:
 
     def _wait(self, group: Group | None, error: BaseException) -> None:
         """There was no room for a chunk: nothing is begun for a while, then it is played again."""
-        _log.warning("the object store has no room for a chunk, all wait: %s", short(error))
-        self._pause = time.monotonic() + PAUSE
+        now = time.monotonic()
+        if now - self._full > QUIET:
+            self._full = now
+            _log.warning("the object store has no room for a chunk, all wait: %s", short(error))
+        self._pause = now + PAUSE
         if group is not None:
             self._recover(group)
 

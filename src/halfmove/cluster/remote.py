@@ -96,8 +96,7 @@ class Remote:
 
     def _follow(self) -> None:
         """Takes the network, and the games, that the learner has."""
-        self._version = next(_VERSIONS)
-        (self._weights,) = self._get(self._learner.weights.remote())
+        self._take_weights()
         shards = self._core.shards or [self._learner]
         self._crew.reset([shards[i * len(shards) // self._groups] for i in range(self._groups)])
         if self._rater is not None:
@@ -150,11 +149,15 @@ class Remote:
     def learn(self, keys: Array, before: int) -> dict[str, float]:
         """The learner's updates."""
         data = np.asarray(jax.random.key_data(keys))
-        sums, (self._weights,) = self._get(
-            self._learner.learn.remote(data, before, self._held, [self._weights])
-        )
+        asked = self._learner.learn.remote(data, before, self._held, [self._weights])
+        found: dict[str, float] = self._get(asked)
+        self._take_weights()
+        return found
+
+    def _take_weights(self) -> None:
+        """A reference to the newest network, which is another version."""
+        (self._weights,) = self._ask(self._learner.weights.remote)
         self._version = next(_VERSIONS)
-        return dict(sums)
 
     def rate(self, key: Array) -> Rated:
         """Begins to measure the network as it is now, once the one before is measured."""
