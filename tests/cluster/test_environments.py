@@ -98,7 +98,7 @@ def test_another_role_is_killed(cluster, tmp_path, who):
 def test_frames_travel_once(cluster, tmp_path):
     """Atari: a position travels as its newest frame, not as the history that a network sees."""
     pytest.importorskip("ale_py")
-    config = preset("ms_pacman")
+    config = preset("atari-ms_pacman")
     config = replace(
         config,
         iterations=4,
@@ -113,7 +113,7 @@ def test_frames_travel_once(cluster, tmp_path):
     alone = train(config, tmp_path / "alone")
     assert [x["run/updates"] for x in lines_of(path)] == [x["run/updates"] for x in lines_of(alone)]
     sizes = [json.loads(x) for x in (path / "speed.jsonl").read_text().splitlines()]
-    frame = 96 * 96
+    frame = 48 * 48
     assert all(frame < x["cluster/bytes_per_position"] < frame + 500 for x in sizes)
 
 
