@@ -47,10 +47,40 @@ def test_a_port_that_is_taken(capsys):
     assert f"cannot serve on 127.0.0.1 port {port}" in capsys.readouterr().err
 
 
-def test_an_engine_that_is_none(capsys, tmp_path):
-    arguments = ["web", "--no-browser", "--port", "0", "--runs", str(tmp_path), "--engine", "gnugo"]
+@pytest.mark.parametrize("package", ["starlette", "uvicorn", "websockets"])
+def test_a_package_that_is_not_there(package):
+    program = f"import sys; sys.modules['{package}'] = None; import halfmove.cli; "
+    program += "sys.exit(halfmove.cli.main(['web', '--no-browser', '--port', '0']))"
+    found = subprocess.run(
+        [sys.executable, "-c", program], check=False, capture_output=True, text=True, timeout=60
+    )
+    assert found.returncode == 1
+    assert f"the page needs {package}" in found.stderr
+    assert "Traceback" not in found.stderr
+    assert found.stdout == ""
+
+
+def test_a_runs_folder_that_is_not_there(tmp_path, serve):
+    home = serve(tmp_path / "nowhere")
+    assert ask(home, "/api/watch/runs")[1]["runs"] == []
+    assert ask(home, "/watch")[0] == 200
+    table = ask(home, "/api/tables", {"game": "tic_tac_toe", "seats": ["person", "person"]})[1]
+    assert ask(home, f"/api/tables/{table['id']}/move", {"action": 4})[0] == 200
+
+
+def test_a_runs_folder_that_is_a_file(tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    assert main(["web", "--no-browser", "--port", "0", "--runs", str(tmp_path / "file")]) == 1
+    assert "is no folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("line", "said"), [("gtp:no-such-program", "there is no program"), ("gnugo", "'gnugo'")]
+)
+def test_an_engine_that_is_none(capsys, tmp_path, line, said):
+    arguments = ["web", "--no-browser", "--port", "0", "--runs", str(tmp_path), "--engine", line]
     assert main(arguments) == 1
-    assert "'gnugo'" in capsys.readouterr().err
+    assert said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

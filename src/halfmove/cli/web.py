@@ -38,7 +38,7 @@ def _web(options: argparse.Namespace) -> int:
     try:
         from halfmove.web import command
     except ModuleNotFoundError as error:
-        return fail(f"the page needs {error.name}: pip install 'halfmove[web]'", 1)
+        return fail(f"the page needs {error.name}, which is not here: pip install {error.name}", 1)
     try:
         return command.main(
             runs=options.runs,

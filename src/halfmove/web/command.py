@@ -10,6 +10,7 @@ import webbrowser
 from pathlib import Path
 
 import uvicorn
+import websockets  # noqa: F401  (uvicorn would miss it only when it serves)
 
 from halfmove.web.server import app
 from halfmove.web.settings import Settings, loopback

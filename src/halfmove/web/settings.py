@@ -20,6 +20,8 @@ class Settings:
     idle: float = 24 * 3600.0  # seconds after which a game that nobody looks at is forgotten
 
     def __post_init__(self) -> None:
+        if self.runs.exists() and not self.runs.is_dir():
+            raise ValueError(f"{self.runs} is no folder, so there are no runs in it")
         for line in self.engines:
             if not is_engine(line):
                 raise ValueError(f"{line!r} is no outside engine, such as 'gtp:gnugo --level 10'")
