@@ -14,6 +14,13 @@ from halfmove.web.server import app
 from halfmove.web.settings import Settings
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+# Inside a container there is neither a sandbox nor much shared memory.
+ARGUMENTS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
+
+
+def program():
+    """The browser's program; None: there is none."""
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
 @contextlib.contextmanager
@@ -53,13 +60,10 @@ def browser():
     sync_api = pytest.importorskip(
         "playwright.sync_api", reason="browser tests need Playwright: pip install playwright"
     )
-    program = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if program is None:
+    if program() is None:
         pytest.skip("browser tests need Chromium: apt-get install chromium")
     with sync_api.sync_playwright() as driver:
-        # Inside a container there is neither a sandbox nor much shared memory.
-        arguments = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
-        made = driver.chromium.launch(executable_path=program, args=arguments)
+        made = driver.chromium.launch(executable_path=program(), args=ARGUMENTS)
         yield made
         made.close()
 

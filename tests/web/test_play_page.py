@@ -1,10 +1,16 @@
 """The page on which games are played, in a real browser: every button, whole games, keyboard."""
 
+import os
 import re
+import shutil
+import threading
+from pathlib import Path
 
 import pytest
 
+from halfmove.web.play import view
 from tests.web.asking import ask
+from tests.web.conftest import ARGUMENTS, program
 from tests.web.networks import untrained
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="browser tests need Playwright")
@@ -321,3 +327,45 @@ def test_2048_by_keys_swipes_and_arrows(home, visit):
     expect(moves(page)).to_have_count(3)
     page.click("#resign")
     expect(page.locator("#status")).to_contain_text("The end (resignation)")
+
+
+def test_rules_that_are_compiled_are_said_to_be(home, visit, monkeypatch):
+    table = ask(home, "/api/tables", {"game": "tic_tac_toe", "seats": ["person", "person"]})[1]
+    gate = threading.Event()
+
+    def slowly(*given):
+        assert gate.wait(60)
+        return view(*given)
+
+    monkeypatch.setattr("halfmove.web.play.view", slowly)
+    page = visit(f"{home}/play/{table['id']}")
+    try:
+        expect(page.locator("#title")).to_have_text(re.compile(r"rules are being compiled, \d+ s"))
+    finally:
+        gate.set()
+    expect(page.locator("#title")).to_have_text("Tic-tac-toe")
+    expect(page.locator("#board svg")).to_be_visible()
+
+
+FONTS = """<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig><dir>{folder}</dir><cachedir>{folder}</cachedir></fontconfig>"""
+
+
+def test_without_a_japanese_font_kanji_are_not_offered(home, browser, tmp_path):
+    """Shogi then has letters on its pieces, as it has anyway until kanji are asked for."""
+    latin = list(Path("/usr/share/fonts").rglob("DejaVuSans.ttf"))
+    if not latin:
+        pytest.skip("needs DejaVu Sans: apt-get install fonts-dejavu-core")
+    shutil.copy(latin[0], tmp_path)
+    (tmp_path / "fonts.conf").write_text(FONTS.format(folder=tmp_path))
+    bare = browser.browser_type.launch(
+        executable_path=program(),
+        args=ARGUMENTS,
+        env={**os.environ, "FONTCONFIG_FILE": str(tmp_path / "fonts.conf")},
+    )
+    try:
+        page = bare.new_page()
+        page.goto(home)
+        assert page.evaluate("import('/static/pieces.js').then((m) => m.hasKanji())") is False
+    finally:
+        bare.close()

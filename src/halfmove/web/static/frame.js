@@ -74,6 +74,21 @@ export function careful(handler) {
   };
 }
 
+/** What `work` gives; if that takes long, `box` says why, and for how long it has. */
+export async function patient(box, work) {
+  const before = box.textContent;
+  const began = performance.now();
+  const waiting = setInterval(() => {
+    box.textContent = `The rules are being compiled, ${Math.round((performance.now() - began) / 1000)} s …`;
+  }, 500);
+  try {
+    return await work;
+  } finally {
+    clearInterval(waiting);
+    box.textContent = before;
+  }
+}
+
 function theme() {
   const kept = localStorage.getItem("theme");
   if (kept) return kept;

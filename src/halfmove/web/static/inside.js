@@ -1,7 +1,7 @@
 // The page that looks inside a search: a position, one or two planners, all of their figures.
 
 import { valueChart } from "./charts.js";
-import { ask, careful, el } from "./frame.js";
+import { ask, careful, el, patient } from "./frame.js";
 import { LookView } from "./lookview.js";
 import { titleOf } from "./newgame.js";
 import { playersOf } from "./seats.js";
@@ -21,7 +21,7 @@ let two = false;
 // -- the position ----------------------------------------------------------------
 
 async function look(moves) {
-  const shown = await ask("/api/position", { ...place, moves });
+  const shown = await patient($("where"), ask("/api/position", { ...place, moves }));
   place = { ...place, moves };
   $("title").textContent = `Look inside: ${titleOf(place.game, shown.board)}`;
   for (const view of views) {
@@ -143,7 +143,7 @@ async function arrive() {
     const game = new URLSearchParams(location.search).get("game") ?? found.networks[0]?.game ?? "hex size=5";
     return setUp(game, "", [], 0);
   }
-  const table = await ask(`/api/tables/${id}`);
+  const table = await patient($("where"), ask(`/api/tables/${id}`));
   $("toGame").hidden = false;
   $("toGame").href = `/play/${id}`;
   const ply = new URLSearchParams(location.search).get("ply");

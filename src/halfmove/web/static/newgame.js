@@ -1,6 +1,6 @@
 // The form for a new game: game, options, who plays, clock, position; and loading a file.
 
-import { ask, careful, el, say } from "./frame.js";
+import { ask, careful, el, patient, say } from "./frame.js";
 import { playersOf, Seat } from "./seats.js";
 
 const $ = (id) => document.getElementById(id);
@@ -126,20 +126,13 @@ export class NewGame {
     const clock = minutes > 0
       ? { base: 60 * minutes, increment: Number($("increment").value) || 0 } : null;
     $("start").disabled = true;
-    const began = performance.now();
-    const waiting = setInterval(() => {
-      $("starting").textContent = `The rules are being compiled, ${
-        Math.round((performance.now() - began) / 1000)} s …`;
-    }, 500);
     try {
-      this.begun(await ask("/api/tables", {
+      this.begun(await patient($("starting"), ask("/api/tables", {
         game: this.line, clock,
         seats: this.seats.slice(0, this.players).map((seat) => seat.line),
         position: $("position").value,
-      }));
+      })));
     } finally {
-      clearInterval(waiting);
-      $("starting").textContent = "";
       $("start").disabled = false;
     }
   }
@@ -149,7 +142,8 @@ export class NewGame {
     $("load").value = "";
     if (!file) return;
     if (file.size > 200000) throw new Error("The file is too large: at most 200 kB are read.");
-    const answer = await fetch("/api/records", { method: "POST", body: await file.arrayBuffer() });
+    const sent = fetch("/api/records", { method: "POST", body: await file.arrayBuffer() });
+    const answer = await patient($("starting"), sent);
     const found = await answer.json();
     if (!answer.ok) throw new Error(found.error);
     if (found.games > 1) say(`The file has ${found.games} games; this is the first.`);

@@ -2,7 +2,7 @@
 
 import { Board } from "./board.js";
 import { valueChart } from "./charts.js";
-import { ask, careful, el, say, svg } from "./frame.js";
+import { ask, careful, el, patient, say, svg } from "./frame.js";
 import { NewGame, titleOf } from "./newgame.js";
 import { hasKanji, piece, shogiName } from "./pieces.js";
 import { playersOf, Seat } from "./seats.js";
@@ -330,7 +330,7 @@ async function arrive() {
   const id = /^\/play\/([\w-]+)/.exec(location.pathname)?.[1];
   if (!id) return opened();
   try {
-    return enter(await ask(`/api/tables/${id}`));
+    return enter(await patient($("title"), ask(`/api/tables/${id}`)));
   } catch (error) {
     say(error.message);
     table = null;
