@@ -219,15 +219,17 @@ def show(found: dict[str, Any]) -> None:
 def main() -> None:
     """Prints tables, and writes JSON where asked."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("preset", nargs="?", default="hex5", help="see `halfmove presets` (hex5)")
+        usage="python -m benchmarks.train [PRESET] [--repeat N] [--json FILE] [--any.field value]",
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter,
+    )  # fmt: skip
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--json")
     options, rest = parser.parse_known_args()
-    if options.preset not in PRESETS:
-        parser.error(f"unknown preset {options.preset!r}; `halfmove presets` lists them")
-    config = tyro.cli(TrainConfig, default=preset(options.preset), args=rest)
+    # Not an argument of the parser, which would take a field's value for it.
+    name = rest.pop(0) if rest and not rest[0].startswith("-") else "hex5"
+    if name not in PRESETS:
+        parser.error(f"unknown preset {name!r}; `halfmove presets` lists them")
+    config = tyro.cli(TrainConfig, default=preset(name), args=rest)
     parts = parts_of(config)
     if parts.game is None:
         parts.close()
