@@ -38,6 +38,12 @@ def test_a_game_is_won_and_named():
     assert tables.outcome(after(table(), 0, 4, 8, 1, 7, 6, 2, 5, 3)) == "A draw."
 
 
+def test_an_illegal_move_is_called_by_its_name():
+    taken = tables.moved(table("hex size=3"), 4, now=1.0)
+    with pytest.raises(ValueError, match=r"^b2 is not legal here; legal: a1, "):
+        tables.moved(taken, 4, now=2.0)
+
+
 def test_an_illegal_move_says_what_is_legal():
     with pytest.raises(ValueError, match=r"legal: 0, 1"):
         tables.moved(after(table(), 4), 4, now=0.0)

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from halfmove import games
 from halfmove.core.game import Game
 from halfmove.games import records
 from halfmove.games.follow import Spot
@@ -142,7 +141,9 @@ def moved(
         raise ValueError(f"a game has at most {LONGEST} moves here")
     game, spot = table.rules, table.spot
     if not (0 <= action < game.actions and spot.legal[action]):
-        games.play(game, spot.state, action)  # says what would be legal
+        raise ValueError(
+            f"{_name(game, spot, action)} is not legal here; legal: {_some(game, spot)}"
+        )
     late = flagged(table, now=now) if took is None else table
     if late.over:
         return late
@@ -155,6 +156,17 @@ def moved(
         touched=now,
     )
     return _ended(after)
+
+
+def _name(game: Game, spot: Spot, action: int) -> str:
+    return game.move_name(spot.state, action) if 0 <= action < game.actions else f"action {action}"
+
+
+def _some(game: Game, spot: Spot, most: int = 12) -> str:
+    """The names of legal moves."""
+    legal = np.flatnonzero(spot.legal)
+    names = ", ".join(game.move_name(spot.state, int(action)) for action in legal[:most])
+    return names + (f", … ({len(legal)} in all)" if len(legal) > most else "")
 
 
 def jumped(table: Table, ply: int, *, now: float) -> Table:
