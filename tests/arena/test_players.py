@@ -30,3 +30,12 @@ def test_options_of_the_planner_stand_behind_the_budget():
 def test_mistakes_are_named(line, said):
     with pytest.raises((ValueError, RuntimeError), match=said):
         player(line, GAME)
+
+
+def test_engines_of_chess_and_shogi_say_what_is_played():
+    # A program's name may look like a planner's.
+    assert game_of(["random", "uci:glaurung nodes=500"]).name == "chess"
+    assert game_of(["usi:gpsusi nodes=500", "mcts@8"]).name == "shogi"
+    assert game_of(["uci:glaurung nodes=5", "hex7@4"]).name == "hex"
+    with pytest.raises(ValueError, match="none of these players has a game of its own"):
+        game_of(["gtp:gnugo", "mcts@8"])  # of which size?

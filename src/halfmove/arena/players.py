@@ -116,11 +116,18 @@ def _plain(game: Game, simulations: int) -> Planner:
 
 
 def game_of(texts: Sequence[str]) -> Game:
-    """The game of the first player that learned one, with the options it learned it with."""
+    """The game of the first player that learned one, with the options it learned it with.
+
+    Else that of an engine of chess or shogi, which have no size to choose.
+    """
+    engines = [text for text in texts if is_engine(text)]
     for text in texts:
-        who = _parted(text)[0]
-        if not is_engine(text) and who not in ("random", "perfect", "mcts", *PERSONS):
+        who = None if text in engines else _parted(text)[0]
+        if who not in (None, "random", "perfect", "mcts", *PERSONS):
             return games.read(config_of(_checkpoint(who)[0]).game)
+    for text in engines:
+        if (played := read_engine(text).game) in ("chess", "shogi"):
+            return games.make(played)
     raise ValueError('none of these players has a game of its own: give one, --game "go size=9"')
 
 

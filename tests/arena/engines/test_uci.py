@@ -1,6 +1,8 @@
 """Chess and shogi engines: what they are told, read by python-chess and python-shogi."""
 
 import random
+import shlex
+import sys
 
 import chess
 import numpy as np
@@ -209,3 +211,32 @@ def test_a_real_engine_from_a_position_of_mate_in_one():
         assert CHESS.move_name(begin(CHESS, text).state, player.choose()) == "d1d8"
         with pytest.raises(ValueError, match="the game is over"):
             player.choose()
+
+
+def test_an_engine_that_does_not_know_go_nodes_is_stopped(tmp_path):
+    """It searches until it is told to stop, and tells how far it is; as Toga II does."""
+    program = tmp_path / "endless.py"
+    program.write_text(
+        "import sys, threading, time\n"
+        "stop = threading.Event()\n"
+        "def search():\n"
+        "    nodes = 0\n"
+        "    while not stop.wait(0.001):\n"
+        "        nodes += 400\n"
+        "        print(f'info time 1 nodes {nodes} nps 1', flush=True)\n"
+        "    print('bestmove e2e4', flush=True)\n"
+        "for line in sys.stdin:\n"
+        "    word = line.split()[0]\n"
+        "    if word in ('uci', 'isready'):\n"
+        "        print({'uci': 'uciok', 'isready': 'readyok'}[word], flush=True)\n"
+        "    elif word == 'go':\n"
+        "        threading.Thread(target=search, daemon=True).start()\n"
+        "    elif word == 'stop':\n"
+        "        stop.set()\n"
+        "    elif word == 'quit':\n"
+        "        break\n"
+    )
+    line = f"uci:{shlex.join([sys.executable, '-I', '-S', str(program)])} nodes=1000 patience=20"
+    with Engine(line) as player:
+        player.new_game(CHESS)
+        assert CHESS.move_name(begin(CHESS).state, player.choose()) in ("e2e4", "e4")

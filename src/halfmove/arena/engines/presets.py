@@ -59,9 +59,7 @@ def command(line: Line, seed: int) -> tuple[str, ...]:
     """The program, found, and all its arguments; ValueError if it is not on this machine."""
     known = preset(line)
     program, *arguments = map(os.path.expanduser, (line.program, *line.arguments))
-    found = shutil.which(program)
-    if found is None and known.package:
-        found = shutil.which(program, path=GAMES)
+    found = shutil.which(program) or shutil.which(program, path=GAMES)
     if found is None:
         hint = f"; Debian has it in the package {known.package}" if known.package else ""
         raise ValueError(f"{line.text!r}: there is no program {line.program!r} here{hint}")

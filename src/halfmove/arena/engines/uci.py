@@ -7,6 +7,7 @@ import difflib
 import math
 import re
 import time
+from collections.abc import Callable
 from typing import Any
 
 from halfmove.arena.engines.child import Child
@@ -14,6 +15,7 @@ from halfmove.arena.engines.line import MARGIN, Line
 from halfmove.arena.engines.presets import preset
 from halfmove.games.follow import Spot
 
+NODES = re.compile(r"info\b.*?\bnodes (\d{1,18})\b")
 OPTION = re.compile(r"option name (.+?) type (\w+)(.*)")
 MOVES = {
     "uci": re.compile(r"[a-h][1-8][a-h][1-8][a-z]?"),
@@ -64,7 +66,7 @@ class Uci:
         self._say(f"position {self._position}{moves}")
         limit = self._line.seconds
         wait = self._line.patience if limit is None else limit + MARGIN
-        answer = self._ask(self._go, "bestmove", wait)[-1].split()
+        answer = self._ask(self._go, "bestmove", wait, self._past)[-1].split()
         move = answer[1] if len(answer) > 1 else ""
         if move.lower() == "resign":
             return "resign"
@@ -118,15 +120,30 @@ class Uci:
     def _say(self, command: str) -> None:
         self._child.say(command, time.monotonic() + self._line.patience)
 
-    def _ask(self, command: str, word: str, wait: float | None = None) -> list[str]:
-        """What it says from there to the line that begins with `word`."""
+    def _past(self, said: str) -> bool:
+        """Whether it says that it has searched more nodes than it was asked to."""
+        found = NODES.match(said)
+        return bool(self._line.nodes and found and int(found[1]) > self._line.nodes)
+
+    def _ask(
+        self,
+        command: str,
+        word: str,
+        wait: float | None = None,
+        enough: Callable[[str], bool] = lambda said: False,
+    ) -> list[str]:
+        """What it says from there to the line that begins with `word`; told to stop at `enough`."""
         deadline = time.monotonic() + (self._line.patience if wait is None else wait)
         self._child.say(command, deadline)
         said: list[str] = []
+        stopped = False
         while True:
             said.append(self._child.line(deadline))
             if said[-1].split()[:1] == [word]:
                 return said
+            if not stopped and enough(said[-1]):  # some engines do not know `go nodes`
+                stopped = True
+                self._child.say("stop", deadline)
 
 
 def _go(line: Line) -> str:
