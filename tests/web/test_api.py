@@ -1,5 +1,6 @@
 """What pages ask for: whole games, wrong questions, and files made to hurt."""
 
+import contextlib
 import json
 import shutil
 import sys
@@ -308,3 +309,20 @@ def test_a_fault_of_ours_in_a_search_is_a_sentence(home, monkeypatch, caplog):
             socket.send('{"type": "begin", "game": "tic_tac_toe", "line": "mcts@4"}')
             assert refused(socket) == "something went wrong on the server; its log says what"
     assert "a detail of ours" in caplog.text
+
+
+def test_of_too_many_searches_the_oldest_that_is_over_is_let_go(home, monkeypatch):
+    monkeypatch.setattr("halfmove.web.inside.SEARCHES", 2)
+    begin = '{"type": "begin", "game": "tic_tac_toe", "line": "mcts@4"}'
+    with contextlib.ExitStack() as sockets:
+        opened = []
+        for _ in range(3):
+            opened.append(sockets.enter_context(connect(f"ws{home[4:]}/api/inside")))
+            opened[-1].send(begin)
+            while json.loads(opened[-1].recv(timeout=60))["type"] != "done":
+                pass
+        first, second, _ = opened
+        with pytest.raises(ConnectionClosed):
+            first.recv(timeout=10)
+        second.send('{"type": "node", "node": 0}')
+        assert json.loads(second.recv(timeout=30))["type"] == "node"

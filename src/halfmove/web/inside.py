@@ -106,21 +106,28 @@ class Sockets:
     """All searches that are looked at."""
 
     def __init__(self, settings: Settings) -> None:
-        self._settings, self._open = settings, 0
+        self._settings = settings
+        self._open: list[Conversation] = []  # the oldest first
 
     async def serve(self, socket: WebSocket) -> None:
-        """One visitor's socket."""
+        """One visitor's socket; of too many, the oldest whose search is over is let go."""
         await socket.accept()
-        if self._open >= SEARCHES:
-            await _send(socket, "error", error="too many searches are looked at now; try later")
-            await socket.close(1013)
-            return
-        self._open += 1
+        if len(self._open) >= SEARCHES:
+            idle = next((one for one in self._open if not one.busy), None)
+            if idle is None:
+                await _send(socket, "error", error="too many searches are looked at now; try later")
+                await socket.close(1013)
+                return
+            self._open.remove(idle)
+            await idle.leave()
+        mine = Conversation(socket, self._settings)
+        self._open.append(mine)
         try:
             with contextlib.suppress(WebSocketDisconnect, RuntimeError, TimeoutError):
-                await Conversation(socket, self._settings).serve()
+                await mine.serve()
         finally:
-            self._open -= 1
+            with contextlib.suppress(ValueError):  # it was let go before
+                self._open.remove(mine)
 
 
 class Conversation:
@@ -133,6 +140,17 @@ class Conversation:
         self._look: Look | None = None
         self._place: tuple[str, tuple[int, ...]] = ("", ())
         self._running: asyncio.Task[None] | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether it searches now."""
+        return self._running is not None and not self._running.done()
+
+    async def leave(self) -> None:
+        """Ends it; the page still has its last frame."""
+        self._looking = self._look = None
+        with contextlib.suppress(RuntimeError):
+            await self._socket.close(1013)
 
     async def serve(self) -> None:
         """Until the visitor leaves, or says nothing for long."""
@@ -234,7 +252,7 @@ class Conversation:
         looking, look = self._looking, self._look
         if looking is None or look is None:
             raise ValueError("there is no search to look into: begin one")
-        if self._running is not None and not self._running.done():
+        if self.busy:
             raise ValueError("the tree can be opened when the search is over: wait, or stop it")
         place = self._place
         found = await self._desk.aside(lambda: children(looking, look, number, *place))

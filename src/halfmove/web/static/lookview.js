@@ -202,6 +202,10 @@ export class LookView {
 
   toggle(button, node) {
     const open = button.getAttribute("aria-expanded") === "true";
+    if (!open && this.socket?.readyState !== WebSocket.OPEN) {
+      say("The server has let this search go: search again to open its tree.");
+      return;
+    }
     button.setAttribute("aria-expanded", String(!open));
     if (open) button.parentElement.querySelector("ul")?.remove();
     else this.socket?.send(JSON.stringify({ type: "node", node }));
