@@ -222,7 +222,7 @@ def test_an_engine_that_does_not_know_go_nodes_is_stopped(tmp_path):
         "def search():\n"
         "    nodes = 0\n"
         "    while not stop.wait(0.001):\n"
-        "        nodes += 400\n"
+        "        nodes += 40000\n"
         "        print(f'info time 1 nodes {nodes} nps 1', flush=True)\n"
         "    print('bestmove e2e4', flush=True)\n"
         "for line in sys.stdin:\n"

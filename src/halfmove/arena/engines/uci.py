@@ -21,6 +21,8 @@ MOVES = {
     "uci": re.compile(r"[a-h][1-8][a-h][1-8][a-z]?"),
     "usi": re.compile(r"[1-9][a-i][1-9][a-i]\+?|[A-Z]\*[1-9][a-i]"),
 }
+# Engines look at their nodes only now and then, and some are confused by a late `stop`.
+SLACK = 100_000
 ENTRY = {"uci": "fen", "usi": "sfen"}
 NO_MOVE = ("(none)", "0000", "none")
 BYOYOMI_MS = 10_000  # where `go` cannot tell the limit: more than is needed
@@ -121,9 +123,9 @@ class Uci:
         self._child.say(command, time.monotonic() + self._line.patience)
 
     def _past(self, said: str) -> bool:
-        """Whether it says that it has searched more nodes than it was asked to."""
+        """Whether it says that it has searched many more nodes than it was asked to."""
         found = NODES.match(said)
-        return bool(self._line.nodes and found and int(found[1]) > self._line.nodes)
+        return bool(self._line.nodes and found and int(found[1]) > 2 * self._line.nodes + SLACK)
 
     def _ask(
         self,
