@@ -94,6 +94,19 @@ def home(serve, tmp_path_factory):
     return serve(runs)
 
 
+def watched(home, table, line):
+    """The table after two moves of that player, who moves while somebody watches."""
+    way, before = f"/api/tables/{table['id']}", len(table["moves"])
+    ask(home, f"{way}/seats", {"seats": [line]})
+    with connect(f"ws{home[4:]}{way}/live"):
+        return until(home, table["id"], lambda t: len(t["moves"]) > before + 1, seconds=120)
+
+
+@pytest.mark.slow  # compiles random games to their ends
+def test_by_plain_mcts(home):
+    assert watched(home, ask(home, "/api/tables", ALONE)[1], "mcts@50")["score"] >= 0
+
+
 def test_by_hand_and_by_others(home):
     status, table, _ = ask(home, "/api/tables", ALONE)
     assert (status, table["seats"], table["score"]) == (201, ["person"], 0)
@@ -102,11 +115,8 @@ def test_by_hand_and_by_others(home):
     table = ask(home, f"{way}/move", {"name": legal["name"]})[1]
     assert table["moves"] == [legal["name"]]
     assert len(ask(home, way)[1]["position"]["pieces"]) >= 2
-    for line in ("random", "mcts@2", "tiles@2"):
-        ask(home, f"{way}/seats", {"seats": [line]})
-        before = len(table["moves"])
-        with connect(f"ws{home[4:]}{way}/live"):  # who plays alone does so while somebody watches
-            table = until(home, table["id"], lambda t, n=before: len(t["moves"]) > n + 1)
+    for line in ("random", "tiles@2"):
+        table = watched(home, table, line)
     for wrong in (["person", "person"], [], ["nobody"], ["perfect"]):
         assert ask(home, "/api/tables", ALONE | {"seats": wrong})[0] == 400
     status, said, _ = ask(home, f"{way}/record?form=json")
@@ -128,20 +138,19 @@ def test_it_is_looked_into(home):
     shown = ask(home, "/api/position", where)[1]
     assert shown["position"]["pieces"] == table["position"]["pieces"]
     with connect(f"ws{home[4:]}/api/inside") as socket:
-        for line in ("tiles@8", "mcts@8"):
-            socket.send(json.dumps({"type": "begin", **where, "line": line, "seed": 1}))
-            deadline = time.monotonic() + 60
-            while (heard := json.loads(socket.recv(timeout=60)))["type"] != "done":
-                assert heard["type"] in ("state", "frame"), heard
-                assert time.monotonic() < deadline
-            found = heard["frame"]
-            assert sum(row["visits"] for row in found["actions"]) == 8
-            assert {row["to"] for row in found["actions"]} <= {16, 17, 18, 19}
-            assert all(len(line["moves"]) == 1 for line in found["lines"])
-            socket.send(json.dumps({"type": "node", "node": 0}))
-            tree = json.loads(socket.recv(timeout=60))["tree"]
-            names = {"left", "up", "right", "down"}
-            assert {child["name"] for child in tree["children"]} <= names
+        socket.send(json.dumps({"type": "begin", **where, "line": "tiles@8", "seed": 1}))
+        deadline = time.monotonic() + 60
+        while (heard := json.loads(socket.recv(timeout=60)))["type"] != "done":
+            assert heard["type"] in ("state", "frame"), heard
+            assert time.monotonic() < deadline
+        found = heard["frame"]
+        assert sum(row["visits"] for row in found["actions"]) == 8
+        assert {row["to"] for row in found["actions"]} <= {16, 17, 18, 19}
+        assert all(len(line["moves"]) == 1 for line in found["lines"])
+        socket.send(json.dumps({"type": "node", "node": 0}))
+        tree = json.loads(socket.recv(timeout=60))["tree"]
+        names = {"left", "up", "right", "down"}
+        assert {child["name"] for child in tree["children"]} <= names
     asked = {**where, "line": "tiles@2"}
     assert len(ask(home, "/api/values", asked)[1]["values"]) == 2
     assert rules.game_of("2048").chance

@@ -115,6 +115,7 @@ def started(tmp_path, port):
     return server, home
 
 
+@pytest.mark.slow  # waits for the page to come back
 def test_a_page_goes_on_with_a_server_that_was_killed_and_started_again(tmp_path, visit):
     sync_api = pytest.importorskip("playwright.sync_api")
     server, home = started(tmp_path, 0)
