@@ -3,6 +3,7 @@
 import random
 import shlex
 import sys
+import time
 
 import chess
 import numpy as np
@@ -11,6 +12,7 @@ import shogi
 
 from halfmove import games
 from halfmove.arena.engines import Engine, EngineFault, uci
+from halfmove.arena.engines.child import Child
 from halfmove.arena.engines.line import read
 from halfmove.games.follow import begin, moved
 from tests.arena.engines import fakes, parrot, real
@@ -213,30 +215,46 @@ def test_a_real_engine_from_a_position_of_mate_in_one():
             player.choose()
 
 
-def test_an_engine_that_does_not_know_go_nodes_is_stopped(tmp_path):
-    """It searches until it is told to stop, and tells how far it is; as Toga II does."""
+ENDLESS = """
+import sys, threading
+stop = threading.Event()
+def search():
+    nodes = 0
+    while not stop.wait(0.001):
+        nodes += 40000
+        print(f"info time 1 nodes {nodes} nps 1", flush=True)
+        if nodes == 120000 and "hasty" in sys.argv:
+            break
+    print("bestmove e2e4", flush=True)
+for line in sys.stdin:
+    word = line.split()[0]
+    if word in ("uci", "isready"):
+        print({"uci": "uciok", "isready": "readyok"}[word], flush=True)
+    elif word == "go":
+        threading.Thread(target=search, daemon=True).start()
+    elif word == "stop":
+        stop.set()
+    elif word == "quit":
+        break
+"""
+
+
+@pytest.mark.parametrize("how", ["endless", "hasty"])
+def test_an_engine_that_does_not_know_go_nodes_is_stopped(how, tmp_path, monkeypatch):
+    """It searches until it is told to stop, as Toga II does; or it has just answered by itself."""
     program = tmp_path / "endless.py"
-    program.write_text(
-        "import sys, threading, time\n"
-        "stop = threading.Event()\n"
-        "def search():\n"
-        "    nodes = 0\n"
-        "    while not stop.wait(0.001):\n"
-        "        nodes += 40000\n"
-        "        print(f'info time 1 nodes {nodes} nps 1', flush=True)\n"
-        "    print('bestmove e2e4', flush=True)\n"
-        "for line in sys.stdin:\n"
-        "    word = line.split()[0]\n"
-        "    if word in ('uci', 'isready'):\n"
-        "        print({'uci': 'uciok', 'isready': 'readyok'}[word], flush=True)\n"
-        "    elif word == 'go':\n"
-        "        threading.Thread(target=search, daemon=True).start()\n"
-        "    elif word == 'stop':\n"
-        "        stop.set()\n"
-        "    elif word == 'quit':\n"
-        "        break\n"
-    )
-    line = f"uci:{shlex.join([sys.executable, '-I', '-S', str(program)])} nodes=1000 patience=20"
-    with Engine(line) as player:
+    program.write_text(ENDLESS)
+    words = shlex.join([sys.executable, "-I", "-S", str(program), how])
+    said, interject = [], Child.interject
+
+    def slowly(child, line, deadline):
+        said.append(line)
+        if line == "stop":
+            time.sleep(0.2)  # a hasty engine's answer has come by then
+        interject(child, line, deadline)
+
+    monkeypatch.setattr(Child, "interject", slowly)
+    with Engine(f"uci:{words} nodes=1000 patience=20") as player:
         player.new_game(CHESS)
         assert CHESS.move_name(begin(CHESS).state, player.choose()) in ("e2e4", "e4")
+    assert said.count("stop") == 1

@@ -71,6 +71,10 @@ class Child:
         self._pump(0.0)
         self._lines.clear()
         self._last, self._read = repr(line), 0
+        self.interject(line, deadline)
+
+    def interject(self, line: str, deadline: float) -> None:
+        """Sends a line that is no question of its own: the answer to the last one still counts."""
         data = line.encode() + b"\n"
         while data:
             try:

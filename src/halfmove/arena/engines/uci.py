@@ -21,7 +21,7 @@ MOVES = {
     "uci": re.compile(r"[a-h][1-8][a-h][1-8][a-z]?"),
     "usi": re.compile(r"[1-9][a-i][1-9][a-i]\+?|[A-Z]\*[1-9][a-i]"),
 }
-# Engines look at their nodes only now and then, and some are confused by a late `stop`.
+# Engines look at their nodes only now and then; these are none that do not look at all.
 SLACK = 100_000
 ENTRY = {"uci": "fen", "usi": "sfen"}
 NO_MOVE = ("(none)", "0000", "none")
@@ -145,7 +145,7 @@ class Uci:
                 return said
             if not stopped and enough(said[-1]):  # some engines do not know `go nodes`
                 stopped = True
-                self._child.say("stop", deadline)
+                self._child.interject("stop", deadline)
 
 
 def _go(line: Line) -> str:
