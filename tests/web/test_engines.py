@@ -10,6 +10,8 @@ import sys
 import time
 from pathlib import Path
 
+import chess
+import chess.engine
 import pytest
 
 from tests.web.asking import ask, until
@@ -156,3 +158,27 @@ def test_no_engine_outlives_the_server(tmp_path, how):
     finally:
         server.kill()
         server.wait()
+
+
+@pytest.mark.slow
+@needs_stockfish
+def test_a_person_clicks_a_game_of_chess_to_mate_against_a_network(serve, visit, tmp_path):
+    """From the first move to the last; the person asks Stockfish what to click."""
+    untrained(tmp_path / "runs" / "chess", "chess")
+    page = seated(serve(tmp_path / "runs"), visit, "chess", ["person", "chess@2"])
+    path = shutil.which("stockfish", path=PATH)
+
+    def click(page):
+        board = chess.Board()
+        for name in moves(page).all_inner_texts():
+            board.push_uci(re.search(r"[a-h][1-8][a-h][1-8][qrbn]?", name)[0])
+        move = adviser.play(board, chess.engine.Limit(nodes=20_000)).move
+        for square in (move.from_square, move.to_square):
+            press(page, square ^ 56)  # places are counted from the top
+        if move.promotion:
+            page.get_by_role("button", name=chess.piece_name(move.promotion).title()).click()
+
+    with chess.engine.SimpleEngine.popen_uci(path) as adviser:
+        outcome = to_the_end(page, click)
+    assert "White won" in outcome
+    assert moves(page).count() > 8

@@ -135,14 +135,6 @@ def test_a_whole_game_of_chess(home, visit):
     assert moves(page).count() == 8
 
 
-@pytest.mark.slow
-def test_a_whole_game_of_chess_against_a_network(serve, visit, tmp_path):
-    untrained(tmp_path / "chess", "chess max_plies=16")
-    page = seated(serve(tmp_path), visit, "chess max_plies=16", ["person", "chess@2"])
-    assert "draw" in to_the_end(page, first_piece)
-    assert moves(page).count() == 16
-
-
 def test_back_and_forth_undo_resign_and_reload(home, visit):
     page = seated(home, visit, "hex size=3", ["person", "person"])
     for number, place in enumerate((4, 0, 8), 1):
