@@ -54,6 +54,7 @@ def counts_are_exact(path, iterations):
     assert moves <= 32 * iterations
 
 
+@pytest.mark.slow
 def test_a_worker_is_killed(cluster, tmp_path):
     path = tmp_path / "run"
     killer = Killer(path, "worker-2", 2)
