@@ -49,16 +49,16 @@ SMALL = {"size": 5, "komi": 1.0}  # whole: draws happen
 
 
 def test_random_games_on_5x5():
-    referees = against_referee(2000, **SMALL)
-    assert len(referees) == 2000
-    assert sum(r.kos for r in referees) > 300
-    assert sum(r.superkos for r in referees) > 20
+    referees = against_referee(1000, **SMALL)
+    assert len(referees) == 1000
+    assert sum(r.kos for r in referees) > 150
+    assert sum(r.superkos for r in referees) > 10
     assert {r.result() for r in referees} == {-1, 0, 1}
 
 
 @pytest.mark.parametrize("options", [
-    {"size": 9, "count": 120},
-    {"size": 9, "count": 50, "suicide": True},
+    {"size": 9, "count": 60},
+    {"size": 9, "count": 40, "suicide": True},
     {"size": 5, "count": 500, "suicide": True, "komi": 0.5},
     {"size": 2, "count": 250, "suicide": True, "komi": 0.0},
     {"size": 7, "count": 30, "max_moves": 300, "history": 1},

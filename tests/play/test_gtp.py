@@ -306,7 +306,8 @@ def test_numbers_of_an_opinion():
     from halfmove.play.opinion import Line, Opinion
 
     line = Line((12, 25), 50, 0.5, 0.125)
-    said = analysis.info(Opinion(12, 0.5, 50, 2, 2, (line,)), "lz", lambda a: f"V{a}", None)
+    opinion, wish = Opinion(12, 0.5, 50, 2, 2, (line,)), analysis.Wish(player=0)
+    said = analysis.info(opinion, "lz", lambda a: f"V{a}", wish, None)
     low = 0.75 - 2 * np.sqrt(0.75 * 0.25 / 50)
     assert said == (
         f"info move V12 visits 50 winrate 7500 prior 1250 lcb {round(1e4 * low)} order 0 pv V12 V25"

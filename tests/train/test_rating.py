@@ -74,7 +74,7 @@ def test_in_an_environment_whole_episodes_are_measured():
 def test_whoever_plays_alone_is_measured_by_points():
     config = preset("2048")
     net = replace(config.net, kind="mlp", planes=4, blocks=0, head_width=4)
-    search = replace(config.search, planner="prior", simulations=0)
+    search = replace(config.search, planner="prior", simulations=0, options=())
     rated = RatingConfig(every=1, games=16)
     parts = parts_of(replace(config, net=net, search=search, rating=rated))
     variables = parts.model.init(key(0))
