@@ -217,8 +217,8 @@ def points(config: TrainConfig) -> TrainConfig:
     return replace(
         config,
         net=net,
-        # With 1.0 the best of a few siblings, however little better, got the whole policy: the
-        # mean return rose to 11,244 points, and fell to 3,900.
+        # As in the Gumbel paper's Atari: with 1.0 the best of a few siblings, however little
+        # better, gets the whole policy.
         search=replace(config.search, options=("c_scale=0.1",)),
         selfplay=replace(config.selfplay, explore=0, resign=0.0),
         learn=replace(
@@ -288,7 +288,7 @@ def cartpole_q() -> TrainConfig:
 
 
 def atari(rom: str) -> TrainConfig:
-    """Gumbel MuZero with Reanalyze on two cores and minutes: few planes of small grey frames."""
+    """Gumbel MuZero with Reanalyze on two cores, to see it run: few planes of small grey frames."""
     return TrainConfig(
         game=f"atari:{rom} grey=true history=4 full_actions=false size=48",
         model="learned",
@@ -363,7 +363,7 @@ PRESETS: dict[str, Preset] = {
     "cartpole": Preset(cartpole, "Gumbel MuZero to a return of 500, minutes"),
     "cartpole-q": Preset(cartpole_q, "Q-learning with the same network, for comparison"),
     "atari-ms_pacman": Preset(
-        lambda: atari("ms_pacman"), "Gumbel MuZero with Reanalyze; needs halfmove[atari]"
+        lambda: atari("ms_pacman"), "Gumbel MuZero with Reanalyze, to see it run; needs [atari]"
     ),
     "atari-ms_pacman-gpu": Preset(
         lambda: atari_gpu("ms_pacman"), "the same, frames as in the paper", _LARGE
