@@ -24,6 +24,7 @@ import ray
 
 from halfmove import envs
 from halfmove.cluster import wire
+from halfmove.cluster.answering import Answering, Doorkeeper
 from halfmove.cluster.door import Chunk, Door
 from halfmove.cluster.far import Far
 from halfmove.cluster.forms import (
@@ -45,18 +46,13 @@ from halfmove.train.parts import parts_of
 from halfmove.train.rating import Rating
 
 
-class Worker:
+class Worker(Answering):
     """Plays chunks of moves of any group."""
 
     def __init__(self, config: TrainConfig, lanes: int) -> None:
         self._config, self._lanes = config, lanes
         self._version = -1
         self._variables: Any = None
-
-    @ray.method(concurrency_group="pulse")
-    def hello(self) -> str:
-        """Says who this is, whatever it does."""
-        return whereabouts()
 
     def ready(self) -> str:
         """Compiles; says who this is."""
@@ -99,7 +95,7 @@ class Worker:
         return figures, chunk, (due[0] + 1, chunk.lanes)
 
 
-class Learner:
+class Learner(Doorkeeper):
     """The network and its optimiser; and the replay, if there are no `shards`."""
 
     def __init__(
@@ -129,30 +125,6 @@ class Learner:
 
     def _open(self, number: int) -> None:
         self.door.reset(number, wire.packed(self._local.lanes))
-
-    @ray.method(concurrency_group="pulse")
-    def hello(self) -> str:
-        """Says who this is, whatever it does."""
-        return whereabouts()
-
-    # -- the door, which is open while updates are made --------------------
-
-    @ray.method(concurrency_group="door")
-    def offer(self, group: int, number: int, chunk: Any) -> str:
-        """See `Door.offer`."""
-        return self.door.offer(group, number, chunk)
-
-    @ray.method(concurrency_group="door")
-    def due(self, group: int) -> int:
-        """See `Door.due`."""
-        return self.door.due(group)
-
-    @ray.method(concurrency_group="door")
-    def after(self, group: int) -> tuple[int, Wire]:
-        """See `Door.after`."""
-        return self.door.after(group)
-
-    # -- one after the other ------------------------------------------------
 
     def enter(self, number: int) -> dict[str, Any]:
         """Puts the chunks of iteration `number` into the replay; what they tell."""
@@ -217,7 +189,7 @@ class Learner:
             )
 
 
-class Reanalyser:
+class Reanalyser(Answering):
     """Searches old positions again. It keeps nothing but the last networks it was given."""
 
     def __init__(self, config: TrainConfig) -> None:
@@ -226,11 +198,6 @@ class Reanalyser:
         self._like = jax.eval_shape(parts.model.init, jax.random.key(0))
         self._again = jax.jit(parts.again)
         self._known: dict[str, tuple[Any, Any]] = {}
-
-    @ray.method(concurrency_group="pulse")
-    def hello(self) -> str:
-        """Says who this is, whatever it does."""
-        return whereabouts()
 
     def again(
         self,
@@ -259,17 +226,12 @@ class Reanalyser:
         return self._known[name][1]
 
 
-class Rater:
+class Rater(Answering):
     """Measures strength. What it knows is given to it, and given back."""
 
     def __init__(self, config: TrainConfig) -> None:
         self._parts = elsewhere(parts_of(replace(config, devices=1)))
         self._like = self._parts.model.init(jax.random.key(0))
-
-    @ray.method(concurrency_group="pulse")
-    def hello(self) -> str:
-        """Says who this is, whatever it does."""
-        return whereabouts()
 
     def first(self, variables: Wire) -> dict[str, Any]:
         """What is known of a run that begins with this network."""

@@ -12,9 +12,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-import ray
 
 from halfmove.cluster import wire
+from halfmove.cluster.answering import Doorkeeper
 from halfmove.cluster.door import Door, merged
 from halfmove.cluster.forms import (
     actions_of,
@@ -23,7 +23,6 @@ from halfmove.cluster.forms import (
     parts_of_lanes,
     shapes_of,
     stored,
-    whereabouts,
 )
 from halfmove.cluster.samples import found_shapes, padded
 from halfmove.cluster.wire import Wire
@@ -32,7 +31,7 @@ from halfmove.replay import Store
 from halfmove.train.config import TrainConfig
 
 
-class Shard:
+class Shard(Doorkeeper):
     """The moves of the groups `mine`, of so many `groups` in all."""
 
     def __init__(self, config: TrainConfig, groups: int, mine: Sequence[int]) -> None:
@@ -56,26 +55,6 @@ class Shard:
         eligible = self.parts.replay.eligible(store)
         mass = eligible if store.priority is None else jnp.where(eligible, store.priority, 0.0)
         return {"count": jnp.sum(eligible), "mass": jnp.sum(mass, dtype=jnp.float32)}
-
-    @ray.method(concurrency_group="pulse")
-    def hello(self) -> str:
-        """Says who this is, whatever it does."""
-        return whereabouts()
-
-    @ray.method(concurrency_group="door")
-    def offer(self, group: int, number: int, chunk: Any) -> str:
-        """See `Door.offer`."""
-        return self.door.offer(group, number, chunk)
-
-    @ray.method(concurrency_group="door")
-    def due(self, group: int) -> int:
-        """See `Door.due`."""
-        return self.door.due(group)
-
-    @ray.method(concurrency_group="door")
-    def after(self, group: int) -> tuple[int, Wire]:
-        """See `Door.after`."""
-        return self.door.after(group)
 
     def enter(self, number: int) -> dict[str, Any]:
         """Puts the chunks of iteration `number` into the replay; what they tell."""
