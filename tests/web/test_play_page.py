@@ -222,6 +222,32 @@ def test_promotion_and_drops(home, visit):
     expect(page.locator("#moves")).to_contain_text("C*")
 
 
+KEEPS_MESSAGES = """
+window.WebSocket = class extends WebSocket {
+  constructor(...given) {
+    super(...given);
+    this.addEventListener("message", (event) => {
+      window.again = () => this.onmessage(event);
+      document.documentElement.dataset.told = "yes";
+    });
+  }
+};
+"""
+
+
+def test_a_table_told_again_takes_no_choice_away(home, visit):
+    page = seated(home, visit, "chess", ["person", "person"])
+    page.add_init_script(KEEPS_MESSAGES)
+    page.reload()
+    page.wait_for_selector("html[data-told]")
+    press(page, 52)
+    chosen = page.locator("#board [aria-pressed=true]").element_handle()
+    page.evaluate("again()")
+    assert chosen.is_visible()  # the very element: nothing was drawn anew under the finger
+    press(page, 36)
+    expect(page.locator("#moves")).to_contain_text("e2e4")
+
+
 def test_pause_and_other_players(home, visit):
     page = seated(home, visit, "tic_tac_toe", ["person", "random"])
     page.click("#pause")

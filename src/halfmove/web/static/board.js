@@ -24,7 +24,7 @@ export class Board {
 
   /** Draws a position. `active`: whether moves can be made; `heat`: place -> {share, text}. */
   show(board, position, { active = false, heat = null } = {}) {
-    const changed = this.position?.pieces !== position.pieces;
+    const changed = JSON.stringify(this.position) !== JSON.stringify(position);
     if (changed || !active) this.chosen = null;
     if (this.board?.places.length !== board.places.length) this.focus = middle(board);
     Object.assign(this, { board, position, active, heat });

@@ -61,13 +61,16 @@ function listen(id) {
   };
 }
 
-/** A newer table: shown at its end. */
+/** A newer table: shown at its end. One that is not newer moves the clocks alone: a page that is
+    drawn again under somebody's finger loses the press, and the piece that was chosen. */
 function accept(fresh) {
   if (table && (fresh.id !== table.id || fresh.version < table.version)) return;
-  const same = table && shown !== table && fresh.version === table.version;
-  table = fresh;
   arrived = performance.now();
-  if (!same) shown = fresh;
+  if (table?.version === fresh.version && `${table.moves}` === `${fresh.moves}`) {
+    table.clock = fresh.clock;
+    return;
+  }
+  table = shown = fresh;
   draw();
 }
 
