@@ -10,11 +10,22 @@ from tests.cluster.runs import HALFMOVE, TINY, apart, metrics, run
 pytestmark = pytest.mark.slow
 
 
+DEVICES = "--xla_force_host_platform_device_count=4"
+
+
+def test_environments_are_for_one_device(cluster, tmp_path):
+    given = ["train", "cartpole", "--folder", tmp_path / "run", "--cluster", "--devices", "4"]
+    environment = {**apart()[0], "XLA_FLAGS": DEVICES}
+    told = subprocess.run([*HALFMOVE, *given], env=environment, capture_output=True, text=True)
+    assert told.returncode == 1
+    assert "environments on the host use one device, not 4" in told.stderr
+
+
 @pytest.mark.parametrize("shards", [0, 2])
 def test_four_devices_learn_as_one(cluster, tmp_path, shards):
     """Up to the order of sums: so compare the first updates."""
     path = tmp_path / "four"
-    environment = {**apart()[0], "XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
+    environment = {**apart()[0], "XLA_FLAGS": DEVICES}
     given = ["--devices", "4", "--cluster", "--workers", "2", "--replay-shards", str(shards)]
     subprocess.run(
         [*HALFMOVE, "train", *TINY, "--folder", path, *given], env=environment, check=True

@@ -41,7 +41,7 @@ from halfmove.cluster.samples import assembled, sample_shapes
 from halfmove.cluster.wire import Wire
 from halfmove.train.config import TrainConfig
 from halfmove.train.devices import divided, mesh_of, using
-from halfmove.train.hands import Local
+from halfmove.train.hands import Local, mesh_for
 from halfmove.train.parts import parts_of
 from halfmove.train.rating import Rating
 
@@ -109,8 +109,8 @@ class Learner(Doorkeeper):
         self.parts = elsewhere(parts_of(replace(config, rating=rating)))
         # Whoever has no replay keeps one of a single game, with nothing in it.
         own = parts_of_lanes(config, 1) if shards else self.parts
-        lanes = config.devices if shards else config.selfplay.lanes
-        self._mesh = mesh_of(config.devices, lanes, config.learn.batch)
+        count = config.devices
+        self._mesh = mesh_of(count, count, config.learn.batch) if shards else mesh_for(self.parts)
         with using(self._mesh):
             self._local = Local(own, None if shards else self._mesh)
             self._local.begin()

@@ -233,9 +233,8 @@ def first_key(seed: int) -> Array:
     return jax.random.fold_in(jax.random.key(seed), 0)
 
 
-@contextlib.contextmanager
-def local(parts: Parts) -> Iterator[Local]:
-    """This process, with the devices that the configuration asks for."""
+def mesh_for(parts: Parts) -> Mesh | None:
+    """The devices that games and replay are divided among; None: one has them all."""
     config = parts.config
     mesh = mesh_of(config.devices, config.selfplay.lanes, config.learn.batch)
     if mesh is not None and parts.game is None:
@@ -245,5 +244,12 @@ def local(parts: Parts) -> Iterator[Local]:
             f"a replay in the host's memory is for one device, not {config.devices}: give "
             "--replay.gigabytes less"
         )
+    return mesh
+
+
+@contextlib.contextmanager
+def local(parts: Parts) -> Iterator[Local]:
+    """This process, with the devices that the configuration asks for."""
+    mesh = mesh_for(parts)
     with using(mesh):
         yield Local(parts, mesh)
