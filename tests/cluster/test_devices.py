@@ -16,7 +16,9 @@ DEVICES = "--xla_force_host_platform_device_count=4"
 def test_environments_are_for_one_device(cluster, tmp_path):
     given = ["train", "cartpole", "--folder", tmp_path / "run", "--cluster", "--devices", "4"]
     environment = {**apart()[0], "XLA_FLAGS": DEVICES}
-    told = subprocess.run([*HALFMOVE, *given], env=environment, capture_output=True, text=True)
+    told = subprocess.run(
+        [*HALFMOVE, *given], env=environment, capture_output=True, text=True, check=False
+    )
     assert told.returncode == 1
     assert "environments on the host use one device, not 4" in told.stderr
 
