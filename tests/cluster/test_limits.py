@@ -80,13 +80,13 @@ def test_prometheus_finds_the_figures(cluster, tmp_path):
     path = run(tmp_path / "watched", workers=1)
     port = cluster.nodes()[0]["MetricsExportPort"]
     address = f"http://{cluster.nodes()[0]['NodeManagerAddress']}:{port}/metrics"
-    deadline, text = time.time() + 60, ""
-    while "halfmove_run_positions" not in text and time.time() < deadline:
+    deadline, shown = time.time() + 60, []
+    while not any('run="watched"' in x and x.endswith(" 320.0") for x in shown):
+        assert time.time() < deadline, shown
         time.sleep(2)
         with urllib.request.urlopen(address) as answer:
             text = answer.read().decode()
-    shown = [x for x in text.splitlines() if x.startswith("ray_halfmove_run_positions{")]
-    assert any('run="watched"' in x and x.endswith(" 320.0") for x in shown), shown or text[:2000]
+        shown = [x for x in text.splitlines() if x.startswith("ray_halfmove_run_positions{")]
     assert lines(path) == tiny().iterations
 
 
