@@ -357,7 +357,7 @@ PRESETS: dict[str, Preset] = {
     "othello": Preset(lambda: minutes("othello"), "Gumbel AlphaZero"),
     "animal_shogi": Preset(lambda: minutes("animal_shogi"), "Gumbel AlphaZero"),
     "gardner_chess": Preset(lambda: minutes("gardner_chess"), "Gumbel AlphaZero"),
-    "chess": Preset(lambda: large_board("chess", 150), "Gumbel AlphaZero, its first steps"),
+    "chess": Preset(lambda: large_board("chess", 250), "Gumbel AlphaZero, its first steps"),
     "shogi": Preset(lambda: large_board("shogi", 100), "Gumbel AlphaZero, its first steps"),
     "2048": Preset(lambda: points(minutes("2048")), "Gumbel AlphaZero for one player and chance"),
     "cartpole": Preset(cartpole, "Gumbel MuZero to a return of 500, minutes"),
