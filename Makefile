@@ -20,8 +20,7 @@ DEV := $(VENV)/.dev-$(VERSION)
 JOBS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); [ "$$n" -gt 4 ] && n=4; echo "$$n")
 # A file stays in one process, so that its tests share what is compiled.
 # xdist 3.8 waits for ever once it has replaced a crashed process: none is replaced.
-# In the order of their names: files of a few slow tests, the cluster's, are not left for the end.
-PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder --max-worker-restart=0
+PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --max-worker-restart=0
 
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-dev demo test test-all lint format types imports bench clean
