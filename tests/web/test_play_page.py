@@ -248,6 +248,28 @@ def test_a_table_told_again_takes_no_choice_away(home, visit):
     expect(page.locator("#moves")).to_contain_text("e2e4")
 
 
+ANSWERS_LATE = """
+const fetched = window.fetch;
+window.fetch = async (...given) => {
+  const answer = await fetched(...given);
+  if (`${given[0]}`.endsWith("/move")) await new Promise((done) => setTimeout(done, 3000));
+  return answer;
+};
+"""
+
+
+def test_the_next_move_need_not_wait_for_the_answer_to_the_last(home, visit):
+    """Only for the position after it, which the socket may tell first."""
+    page = seated(home, visit, "tic_tac_toe", ["person", "person"])
+    page.add_init_script(ANSWERS_LATE)
+    page.reload()
+    page.wait_for_selector("svg.board")
+    for made, place in enumerate([4, 0, 8], 1):
+        press(page, place)
+        press(page, place)  # and a second press is none
+        expect(moves(page)).to_have_count(made)
+
+
 def test_pause_and_other_players(home, visit):
     page = seated(home, visit, "tic_tac_toe", ["person", "random"])
     page.click("#pause")

@@ -15,7 +15,7 @@ let table = null; // as the server last said it
 let shown = null; // the same, at the ply that is looked at
 let thinking = null;
 let socket = null;
-let sending = false; // a move is on its way
+let sending = null; // the version of the table that a move is on its way for
 let arrived = 0; // when the clocks were read
 
 const board = new Board($("board"), { onMove: careful((action) => move({ action })) });
@@ -79,13 +79,15 @@ async function change(what, body = {}) {
 }
 
 async function move(given) {
-  // A second press before the answer would be a move in the position before the first.
-  if (sending) return;
-  sending = true;
+  // A second press before the answer would be a move in the position before the first. The socket
+  // may tell of the first move before it is answered: then the next one may be made.
+  const { version } = table;
+  if (sending === version) return;
+  sending = version;
   try {
     await change("move", { ...given, ply: shown.ply });
   } finally {
-    sending = false;
+    if (sending === version) sending = null;
   }
 }
 
