@@ -12,6 +12,7 @@ from halfmove.web.play import view
 from tests.web.asking import ask
 from tests.web.conftest import ARGUMENTS, program
 from tests.web.networks import untrained
+from tests.web.playing import moves, press, seated
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="browser tests need Playwright")
 expect = sync_api.expect
@@ -25,23 +26,6 @@ def home(serve, tmp_path_factory):
     untrained(runs / "hex3", "hex size=3")
     untrained(runs / "go5", "go size=5 max_moves=12")
     return serve(runs)
-
-
-def seated(home, visit, game, seats, **more):
-    """The page of a new table."""
-    status, table, _ = ask(home, "/api/tables", {"game": game, "seats": seats, **more})
-    assert status == 201, table
-    page = visit(f"{home}/play/{table['id']}")
-    page.wait_for_selector("svg.board")
-    return page
-
-
-def moves(page):
-    return page.locator("#moves button")
-
-
-def press(page, place):
-    page.locator(f'#board [data-place="{place}"]').click(force=True)
 
 
 def to_the_end(page, choose):
@@ -220,54 +204,6 @@ def test_promotion_and_drops(home, visit):
     page.get_by_role("button", name="Drop chick").click()
     page.locator("#board .place.legal").first.click(force=True)
     expect(page.locator("#moves")).to_contain_text("C*")
-
-
-KEEPS_MESSAGES = """
-window.WebSocket = class extends WebSocket {
-  constructor(...given) {
-    super(...given);
-    this.addEventListener("message", (event) => {
-      window.again = () => this.onmessage(event);
-      document.documentElement.dataset.told = "yes";
-    });
-  }
-};
-"""
-
-
-def test_a_table_told_again_takes_no_choice_away(home, visit):
-    page = seated(home, visit, "chess", ["person", "person"])
-    page.add_init_script(KEEPS_MESSAGES)
-    page.reload()
-    page.wait_for_selector("html[data-told]")
-    press(page, 52)
-    chosen = page.locator("#board [aria-pressed=true]").element_handle()
-    page.evaluate("again()")
-    assert chosen.is_visible()  # the very element: nothing was drawn anew under the finger
-    press(page, 36)
-    expect(page.locator("#moves")).to_contain_text("e2e4")
-
-
-ANSWERS_LATE = """
-const fetched = window.fetch;
-window.fetch = async (...given) => {
-  const answer = await fetched(...given);
-  if (`${given[0]}`.endsWith("/move")) await new Promise((done) => setTimeout(done, 3000));
-  return answer;
-};
-"""
-
-
-def test_the_next_move_need_not_wait_for_the_answer_to_the_last(home, visit):
-    """Only for the position after it, which the socket may tell first."""
-    page = seated(home, visit, "tic_tac_toe", ["person", "person"])
-    page.add_init_script(ANSWERS_LATE)
-    page.reload()
-    page.wait_for_selector("svg.board")
-    for made, place in enumerate([4, 0, 8], 1):
-        press(page, place)
-        press(page, place)  # and a second press is none
-        expect(moves(page)).to_have_count(made)
 
 
 def test_pause_and_other_players(home, visit):
