@@ -24,10 +24,22 @@ def test_the_network_of_another_run(tmp_path):
     first = small(tmp_path / "first")
     assert not same(first, small(tmp_path / "other", seed=1))
     assert same(first, small(tmp_path / "second", seed=1, start=str(first)))
-    with pytest.raises(RunError, match="has no checkpoint"):
+    with pytest.raises(RunError, match="is no run"):
         small(tmp_path / "third", start=str(tmp_path / "nowhere"))
+    with pytest.raises(RunError, match="has no checkpoint"):
+        small(tmp_path / "empty", start=str(tmp_path))
     with pytest.raises(RunError, match="checkpoint"):
         small(tmp_path / "fourth", start=str(first), net=NetConfig(planes=5, blocks=1))
+
+
+def test_a_network_without_its_optimiser(tmp_path):
+    """Those of the package have none, nor has a run's checkpoint that was kept for its network."""
+    first = small(tmp_path / "first")
+    for file in first.glob("checkpoints/*/optimiser.safetensors"):
+        file.unlink()
+    assert same(first, small(tmp_path / "second", seed=1, start=str(first)))
+    hex7 = NetConfig(planes=32, blocks=3)
+    assert same("hex7", small(tmp_path / "third", start="hex7", game="hex size=7", net=hex7))
 
 
 def test_a_planner_that_does_not_search_can_be_rated_with_any_budget():

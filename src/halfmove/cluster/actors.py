@@ -179,14 +179,11 @@ class Learner(Doorkeeper):
         if self._far is None:
             self._open(number)
 
-    def start(self, variables: Wire, optimiser: Wire) -> None:
-        """Goes on with that network and optimiser."""
-        local = self._local
+    def start(self, tree: dict[str, Wire]) -> None:
+        """Goes on with that network, and that optimiser if there is one."""
+        now = self._local.tree()
         with using(self._mesh):
-            local.start(
-                wire.unpacked(local.variables, variables),
-                wire.unpacked(local.optimiser, optimiser),
-            )
+            self._local.start({part: wire.unpacked(now[part], tree[part]) for part in tree})
 
 
 class Reanalyser(Answering):

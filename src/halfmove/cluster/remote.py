@@ -238,9 +238,9 @@ class Remote:
         if self._rater is not None:
             self._known = self._ask(lambda: self._rater.again.remote(tree["rating"], meta))
 
-    def start(self, variables: Any, optimiser: Any) -> None:
-        """Goes on with that network and optimiser instead of new ones."""
-        self._ask(lambda: self._learner.start.remote(variables, optimiser))
+    def start(self, tree: Mapping[str, Any]) -> None:
+        """Goes on with those variables instead of new ones, and the optimiser if there is one."""
+        self._ask(lambda: self._learner.start.remote(dict(tree)))
         self._follow()
 
     def close(self) -> None:

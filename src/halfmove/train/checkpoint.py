@@ -169,6 +169,15 @@ def meta(folder: Path, number: int) -> dict[str, Any]:
         raise RunError(f"checkpoint {path} cannot be read: {error}") from error
 
 
+def parts(folder: Path, number: int) -> list[str]:
+    """The entries of the tree that one checkpoint holds; RunError if it is damaged or gone."""
+    path = folder / _name(number)
+    try:
+        return [part for part in _open(path)["parts"] if (path / f"{part}.safetensors").exists()]
+    except (DamagedError, OSError) as error:
+        raise RunError(f"checkpoint {path} cannot be read: {error}") from error
+
+
 def annotate(folder: Path, number: int, entries: Mapping[str, Any]) -> None:
     """Adds entries to the meta of a checkpoint, on the disk when it returns; RunError if it fails.
 

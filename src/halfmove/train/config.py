@@ -86,7 +86,7 @@ class TrainConfig:
     game: str = "tic_tac_toe"  # with its options: "hex size=5 swap=false", "gymnasium:CartPole-v1"
     model: Literal["rules", "learned", "q"] = "rules"  # AlphaZero, MuZero, or Q-learning
     seed: int = 0
-    start: str = ""  # a run whose newest network, and optimiser, this one begins with
+    start: str = ""  # a run, or `halfmove zoo`'s name, whose network and optimiser this begins with
     iterations: int = 100  # rounds of self-play and updates
     save_every: int = 25  # iterations
     devices: int = 1  # that share the games and the updates

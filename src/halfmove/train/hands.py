@@ -111,8 +111,8 @@ class Hands(Protocol):
         """As it was at iteration `number`, when these were saved."""
         ...
 
-    def start(self, variables: Any, optimiser: Any) -> None:
-        """Goes on with that network and optimiser instead of new ones."""
+    def start(self, tree: Mapping[str, Any]) -> None:
+        """Goes on with those variables instead of new ones, and the optimiser if there is one."""
         ...
 
 
@@ -222,9 +222,10 @@ class Local:
         again = jax.random.fold_in(first_key(self.parts.config.seed), number)
         self.lanes, self.store = self.parts.resumed(again, self.lanes, self.store)
 
-    def start(self, variables: Any, optimiser: Any) -> None:
-        """Goes on with that network and optimiser instead of new ones."""
-        self.variables, self.optimiser = variables, optimiser
+    def start(self, tree: Mapping[str, Any]) -> None:
+        """Goes on with those variables instead of new ones, and the optimiser if there is one."""
+        self.variables = tree["variables"]
+        self.optimiser = tree.get("optimiser", self.optimiser)
         self._follow()
 
 

@@ -26,7 +26,7 @@ from rich.console import Console
 from halfmove.core.types import Array
 from halfmove.selfplay.host import HostReport
 from halfmove.selfplay.play import resign_below
-from halfmove.train import checkpoint
+from halfmove.train import checkpoint, zoo
 from halfmove.train.checkpoint import Keep
 from halfmove.train.config import TrainConfig
 from halfmove.train.durable import RunError
@@ -317,13 +317,20 @@ class Loop:
         self._lost = 0
 
     def start_from(self, run: Path) -> None:
-        """Takes the network and the optimiser of another run; RunError if they do not fit."""
-        all_of_it = self._hands.like()
-        like = {name: all_of_it[name] for name in ("variables", "optimiser")}
-        found = checkpoint.restore(run / "checkpoints", like)
-        if found is None:
+        """Takes the network and, if it is there, the optimiser of another run.
+
+        RunError if they do not fit.
+        """
+        folder = zoo.place(run) / "checkpoints"
+        there = checkpoint.numbers(folder)
+        if not there:
             raise RunError(f"--start {run} has no checkpoint: nothing to begin with")
-        self._hands.start(found.tree["variables"], found.tree["optimiser"])
+        held = checkpoint.parts(folder, there[-1])
+        all_of_it = self._hands.like()
+        like = {name: all_of_it[name] for name in ("variables", "optimiser") if name in held}
+        found = checkpoint.restore(folder, like)
+        assert found is not None
+        self._hands.start(found.tree)
         _log.info("begins with the network of %s, iteration %d", run, found.number)
 
     def restore(self) -> None:
