@@ -127,8 +127,9 @@ def _with_cluster(options: argparse.Namespace, run: Any) -> int:
             return fail(f"--{next(iter(given))} is for a cluster: add --cluster", 2)
         return int(run())
     from halfmove.cluster.config import ClusterConfig
-    from halfmove.cluster.start import train
+    from halfmove.cluster.start import on_cpu, train
 
+    on_cpu()
     try:
         cluster = ClusterConfig(**{names[name]: value for name, value in given.items()})
     except ValueError as error:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import jax
 from rich.console import Console
 
 from halfmove.cluster.config import ClusterConfig
@@ -73,6 +74,15 @@ def connected(config: TrainConfig, cluster: ClusterConfig) -> Iterator[None]:
         yield
     finally:
         ray.shutdown()
+
+
+def on_cpu() -> None:
+    """The process that gives the orders computes next to nothing, and must not take a GPU for it.
+
+    JAX would reserve three quarters of one. The roles are processes of their own: to them this
+    does not apply.
+    """
+    jax.config.update("jax_platforms", "cpu")
 
 
 def closed() -> None:
