@@ -140,9 +140,7 @@ class Learned:
             return (hidden, stats), hidden
 
         first, stats = call(stats, read(observation), method="represent")
-        # Not a loop: XLA's CPU backend makes the gradient of a convolution inside one many times
-        # slower (six for an update of tic-tac-toe's MuZero).
-        (_, stats), later = jax.lax.scan(follow, (first, stats), action.T, unroll=True)
+        (_, stats), later = jax.lax.scan(follow, (first, stats), action.T)
         hidden = jnp.concatenate([first[None], later])  # [K + 1, B, ...]
         (policy, value), stats = call(stats, _merged(hidden), method="predict")
         reward, stats = call(stats, _merged(hidden), method="earned")

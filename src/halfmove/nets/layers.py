@@ -8,6 +8,7 @@ from flax import linen as nn
 
 from halfmove.core.types import Array
 from halfmove.nets.config import NetConfig
+from halfmove.nets.convolve import convolve
 from halfmove.nets.start import kernel as spread
 from halfmove.nets.start import small
 
@@ -89,10 +90,7 @@ class Linear(nn.Module):
         x, kernel = x.astype(self.config.compute), kernel.astype(self.config.compute)
         if self.size == 1:
             return jnp.dot(x, kernel)
-        return jax.lax.conv_general_dilated(
-            x, kernel, (self.stride, self.stride), "SAME",
-            dimension_numbers=("NHWC", "HWIO", "NHWC"),
-        )  # fmt: skip
+        return convolve(x, kernel, self.stride)
 
 
 class Dense(nn.Module):
