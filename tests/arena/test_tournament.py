@@ -190,3 +190,24 @@ def test_the_command_prints_a_table_and_rate_agrees(tmp_path, capsys):
     again = capsys.readouterr().out.splitlines()
     (row,) = [line for line in first.splitlines() if line.strip().startswith("1  perfect")]
     assert row in again or "not counted" in first
+
+
+def test_pairs_share_a_round_unless_somebody_must_be_alone(tmp_path):
+    """A player who meets many searches for all these games at once."""
+    game = games.make("tic_tac_toe")
+    names = ("mcts@2", "mcts@4", "random", "mcts@0.01s")
+    plan = tournament.Plan("tic_tac_toe", names, 4, ((0,), (1,)))
+    seats = [player(name, game) for name in names]
+
+    def rounds(most):
+        parts = list(tournament._parts(plan.fixtures(), seats, most))
+        assert [f for part in parts for f in part] == plan.fixtures()
+        return [sorted({tuple(sorted(f.players)) for f in part}) for part in parts]
+
+    assert rounds(64) == [[(0, 1), (0, 2)], [(0, 3)], [(1, 2)], [(1, 3)], [(2, 3)]]
+    assert rounds(6)[:2] == [[(0, 1), (0, 2)], [(0, 2)]]
+
+    plan = tournament.Plan("tic_tac_toe", names[:3], 6, ((0,), (1,), (4,)))
+    together = tournament.play(plan, game, seats[:3], tmp_path / "one", at_once=64)
+    assert len({int(record.info["number"]) for record in together}) == 18
+    assert all(record.result for record in together)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from halfmove.arena.person import Left
-from halfmove.arena.players import Outside, Person, Player
+from halfmove.arena.players import Outside, Person, Player, Timed
 from halfmove.arena.round import Engines, play_round
 from halfmove.arena.sprt import SPRT
 from halfmove.core.game import Game
@@ -69,8 +69,8 @@ def play(
 ) -> list[Record]:
     """Plays what is missing in the folder; gives all records, in the order of their numbers.
 
-    `at_once` games of two players are under way together: without it 64 and, where one of them
-    is an engine, which has a process for each, four for every core.
+    `at_once` games are under way together: without it 64 and, where one of the players is an
+    engine, which has a process for each, four for every core.
     `heard` is told after every round what has been played, of how many. `test`, for two players,
     ends the tournament when the answer is known; a person who leaves ends it too, for now.
     RunError: the folder holds another tournament.
@@ -113,10 +113,20 @@ def play(
 def _parts(
     fixtures: list[Fixture], players: Sequence[Player], most: int | None
 ) -> Iterator[list[Fixture]]:
-    """Games of the same two players, an even number of them; a person plays one at a time."""
-    for pair, same in itertools.groupby(fixtures, key=lambda each: frozenset(each.players)):
+    """Games to be played together, an even number of them; a person plays one at a time.
+
+    Those of a person, an engine or a clock are of the same two players. The others are of
+    any: whoever plays in many pairs then searches for all of them at once.
+    """
+
+    def apart(fixture: Fixture) -> frozenset[int] | None:
+        kinds = (Person, Outside, Timed)
+        alone = any(isinstance(players[i], kinds) for i in fixture.players)
+        return frozenset(fixture.players) if alone else None
+
+    for pair, same in itertools.groupby(fixtures, key=apart):
         mine = list(same)
-        seats = [players[i] for i in pair]
+        seats = [players[i] for i in pair or ()]
         if any(isinstance(who, Person) for who in seats):
             size = 1
         else:

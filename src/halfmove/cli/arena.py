@@ -54,8 +54,8 @@ def _add_arena(commands: Any) -> None:
     arena.add_argument(
         "--at-once",
         type=count,
-        help="games of two players under way (default: 64; with an engine, which has a process "
-        "for each, 4 for every core)",
+        help="games under way (default: 64; with an engine, which has a process for each, 4 for "
+        "every core)",
     )
     arena.add_argument(
         "--limit", type=count, default=1000, help="moves; then a draw (default: %(default)s)"
