@@ -1,5 +1,6 @@
 """The flags of `halfmove train` and `resume`, and that Ray is only there when asked for."""
 
+import os
 import subprocess
 import sys
 
@@ -7,6 +8,7 @@ import pytest
 
 from halfmove.cli import main
 from halfmove.cluster.config import ClusterConfig
+from halfmove.cluster.roles import _environment
 from halfmove.train.presets import preset
 from tests.cluster.runs import tiny
 
@@ -24,6 +26,38 @@ def test_without_the_flag_nothing_of_ray_is_imported(tmp_path):
         [sys.executable, "-c", script], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_driver_takes_no_gpu():
+    """Told to use one that is not there, JAX would fail: it must not even look for it."""
+    script = (
+        "from halfmove.cluster.start import on_cpu; on_cpu()\n"
+        "import jax; assert jax.devices()[0].platform == 'cpu'"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "JAX_PLATFORMS": "cuda"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("asked", [None, "", "cuda", "cuda,cpu", "gpu"])
+def test_who_has_no_gpu_is_on_the_cpu(monkeypatch, asked):
+    monkeypatch.delenv("JAX_PLATFORMS", raising=False)
+    if asked is not None:
+        monkeypatch.setenv("JAX_PLATFORMS", asked)
+    assert _environment(0)["env_vars"]["JAX_PLATFORMS"] == "cpu"
+    # Who shares one takes no more of it than it needs, who has one takes all.
+    assert _environment(0.5)["env_vars"] == {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+    assert _environment(1) == {}
+
+
+def test_who_has_no_gpu_may_have_something_else(monkeypatch):
+    monkeypatch.setenv("JAX_PLATFORMS", "tpu")
+    assert "JAX_PLATFORMS" not in _environment(0)["env_vars"]
 
 
 @pytest.mark.parametrize(

@@ -124,6 +124,7 @@ def _environment(gpus: float) -> dict[str, Any]:
     if gpus >= 1:
         return {}
     variables = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
-    if not gpus and "JAX_PLATFORMS" not in os.environ:
+    asked = os.environ.get("JAX_PLATFORMS", "")  # another kind of device, a TPU, may be meant
+    if not gpus and (not asked or any(name in asked for name in ("cuda", "gpu", "rocm"))):
         variables["JAX_PLATFORMS"] = "cpu"
     return {"env_vars": variables}
