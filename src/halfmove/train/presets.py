@@ -79,7 +79,12 @@ def go_gpu(size: int) -> TrainConfig:
         search=SearchConfig(simulations=8, options=(RESULTS,)),
         selfplay=SelfPlayConfig(lanes=1024, chunk=32, explore=8),
         replay=ReplayConfig(positions=4_000_000, gigabytes=16.0, first=250_000),
-        learn=replace(config.learn, batch=1024, samples=1.0),
+        learn=replace(
+            config.learn,
+            batch=1024,
+            samples=1.0,
+            optimiser=replace(falling(41_500), warmup=500),  # the updates of all iterations
+        ),
         rating=replace(config.rating, every=0),
     )
 
