@@ -18,7 +18,9 @@ def run(tmp_path_factory):
 
 def test_every_checkpoint_is_measured_once(run, tmp_path, capsys):
     points, plot = tmp_path / "points.jsonl", tmp_path / "curves.png"
-    words = f"curves {run} --mcts 2 --simulations 2 --games 8 --points {points} --plot {plot}"
+    words = (
+        f"curves {run} --against mcts@2 --simulations 2 --games 8 --points {points} --plot {plot}"
+    )
     assert main(words.split()) == 0
     first = capsys.readouterr().out
     found = [json.loads(line) for line in points.read_text().splitlines()]
@@ -30,6 +32,30 @@ def test_every_checkpoint_is_measured_once(run, tmp_path, capsys):
     assert main(words.split()) == 0
     assert capsys.readouterr().out == first
     assert len(points.read_text().splitlines()) == 2
+
+
+def test_against_who_does_not_search_and_by_minutes(run, tmp_path, capsys):
+    points, plot = tmp_path / "points.jsonl", tmp_path / "curves.png"
+    points.write_text('{"run": "small-0", "checkpoint": 1, "mcts": 100, "score": 0.5}\n')
+    words = f"curves {run} --simulations 2 --games 6 --points {points} --plot {plot} --by minutes"
+    words = [*words.split(), "--against", "random"]
+    assert main(words) == 0
+    first = capsys.readouterr().out
+    found = [json.loads(line) for line in points.read_text().splitlines()][1:]
+    assert [point["against"] for point in found] == ["random"] * 2
+    spent = [json.loads(line) for line in (run / "speed.jsonl").read_text().splitlines()]
+    seconds = [line["seconds/selfplay"] + line["seconds/updates"] for line in spent]
+    minutes = [seconds[0] / 60, sum(seconds) / 60]
+    assert [point["minutes"] for point in found] == pytest.approx(minutes)
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    assert main(words) == 0
+    assert capsys.readouterr().out == first
+
+
+def test_a_player_that_cannot_be_is_said(run, tmp_path, capsys):
+    words = ["curves", str(run), "--points", str(tmp_path / "points"), "--against", "nobody@5"]
+    assert main(words) == 1
+    assert "nobody" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("games", [1, 2, 8, 64, 1000])

@@ -32,13 +32,17 @@ def _add_demo(commands: Any) -> None:
 def _add_curves(commands: Any) -> None:
     curves = commands.add_parser(
         "curves",
-        help="how strong runs were along the way, against plain MCTS",
-        description="Let the checkpoints of some runs play against plain MCTS; print the scores "
+        help="how strong runs were along the way, against any player",
+        description="Let the checkpoints of some runs play against one player; print the scores "
         "and draw them. Runs that differ only in their seed get one colour.",
     )
     curves.add_argument("folders", metavar="RUN", nargs="+", help="a run's folder")
     curves.add_argument(
-        "--mcts", type=count, default=100, help="simulations of plain MCTS (default: %(default)s)"
+        "--against",
+        metavar="PLAYER",
+        default="mcts@100",
+        help="as `halfmove arena` has them: mcts@1000, 'gtp:gnugo --level 10' (default: "
+        "%(default)s)",
     )
     curves.add_argument(
         "--simulations", type=count, default=32, help="of the networks (default: %(default)s)"
@@ -57,6 +61,9 @@ def _add_curves(commands: Any) -> None:
         "--points", default="curves.jsonl", help="what was played (default: %(default)s)"
     )
     curves.add_argument("--plot", metavar="FILE", help="a picture, such as curves.png")
+    curves.add_argument(
+        "--by", choices=("positions", "minutes"), default="positions", help="of the picture"
+    )
     curves.set_defaults(run=_curves)
 
 
@@ -147,7 +154,12 @@ def _curves(options: argparse.Namespace) -> int:
     try:
         test = curves.Test(**{name: getattr(options, name) for name in names})
         return curves.main(
-            options.folders, test, points=options.points, plot=options.plot, every=options.every
+            options.folders,
+            test,
+            points=options.points,
+            plot=options.plot,
+            every=options.every,
+            by=options.by,
         )
     except (RunError, ValueError, OSError) as error:
         return fail(str(error), 1)

@@ -39,6 +39,7 @@ from halfmove.train.record import Lane
 _log = logging.getLogger(__name__)
 LOWS = 1000  # games played on, by which the bound for resigning is set
 SKIPS = 25  # updates in a row without a finite loss, after which a run stops
+_STARTS = ("variables", "optimiser")  # what one run may begin with of another
 LOSSES = 5  # times that work is lost, with no checkpoint in between, after which a run stops
 
 
@@ -327,7 +328,7 @@ class Loop:
             raise RunError(f"--start {run} has no checkpoint: nothing to begin with")
         held = checkpoint.parts(folder, there[-1])
         all_of_it = self._hands.like()
-        like = {name: all_of_it[name] for name in ("variables", "optimiser") if name in held}
+        like = {name: all_of_it[name] for name in all_of_it if name in held and name in _STARTS}
         found = checkpoint.restore(folder, like)
         assert found is not None
         self._hands.start(found.tree)

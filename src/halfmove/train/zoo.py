@@ -57,10 +57,15 @@ def place(run: str | Path) -> Path:
     raise RunError(f"{str(run)!r} is no run: there is no such folder{known}")
 
 
-def minutes(run: Path) -> float:
-    """What self-play and updates of a run took."""
+def minutes(run: Path, until: int | None = None) -> float:
+    """What self-play and updates of a run took, to its end or up to an iteration.
+
+    RunError if it is not known: the run has no `speed.jsonl`, and no card.
+    """
+    if not (run / "speed.jsonl").exists():
+        return card(run.name).minutes
     lines = (run / "speed.jsonl").read_text(encoding="utf-8").splitlines()
-    spent = [json.loads(line) for line in lines]
+    spent = [x for x in map(json.loads, lines) if until is None or x["step"] <= until]
     return sum(x.get("seconds/selfplay", 0.0) + x.get("seconds/updates", 0.0) for x in spent) / 60
 
 
