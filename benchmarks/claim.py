@@ -68,12 +68,14 @@ def train(args: argparse.Namespace, runs: list[tuple[str, int, int]]) -> None:
 
 def chosen(args: argparse.Namespace, runs: list[tuple[str, int, int]]) -> dict[str, dict[str, Any]]:
     """The networks to rate: by the player's line, its run, positions and minutes."""
-    from halfmove.train.trained import saved, trained
+    from halfmove.train.trained import config_of, saved
     from halfmove.train.zoo import minutes
 
     folders = {run: args.folder / name_of(*run) for run in runs}
-    seen = {run: {n: trained(folders[run], n).positions for n in saved(folders[run])[-60:]}
-            for run in runs}  # fmt: skip
+    seen = {}
+    for run, folder in folders.items():
+        selfplay = config_of(folder).selfplay
+        seen[run] = {n: n * selfplay.lanes * selfplay.chunk for n in saved(folder)}
     least = min(max(found.values()) for found in seen.values())
     found = {}
     for run, positions in seen.items():

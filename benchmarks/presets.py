@@ -18,11 +18,18 @@ import time
 from pathlib import Path
 from typing import Any
 
+from halfmove.train.metrics import read
 from halfmove.train.presets import PRESETS, preset
 
 
+def last_of(metrics: Path) -> dict[str, Any]:
+    """The newest line there is; nothing if there is none."""
+    lines = list(read(metrics)) if metrics.exists() else []
+    return lines[-1] if lines else {}
+
+
 def run(name: str, seconds: float, folder: Path) -> dict[str, Any]:
-    """One preset, stopped by Ctrl-C `seconds` after its first iteration, or after ten minutes."""
+    """One preset, stopped by Ctrl-C `seconds` after its first update, or after ten minutes."""
     config = preset(name)
     begin = min(config.learn.begin, config.selfplay.lanes * config.selfplay.chunk)
     words = ["--folder", str(folder / name), "--learn.begin", str(begin), "--iterations", "1000000"]
@@ -35,7 +42,7 @@ def run(name: str, seconds: float, folder: Path) -> dict[str, Any]:
             stdout=log, stderr=subprocess.STDOUT, env=environment,
         )  # fmt: skip
         while working.poll() is None and time.monotonic() - began < 600:
-            if not first and metrics.exists() and metrics.stat().st_size:
+            if not first and last_of(metrics).get("run/updates"):
                 first = time.monotonic() - began
             if first and time.monotonic() - began > first + seconds:
                 break
@@ -44,11 +51,10 @@ def run(name: str, seconds: float, folder: Path) -> dict[str, Any]:
         if not early:
             working.send_signal(signal.SIGINT)
         status = working.wait()
-    lines = metrics.read_text().splitlines() if metrics.exists() else []
-    last = json.loads(lines[-1]) if lines else {}
+    last = last_of(metrics)
     said = (folder / f"{name}.log").read_text().strip().splitlines()
     return {
-        "preset": name, "status": status, "first": first, "iterations": len(lines),
+        "preset": name, "status": status, "first": first, "iterations": last.get("step", 0),
         "positions": last.get("run/positions", 0), "updates": last.get("run/updates", 0),
         "loss": last.get("learn/loss"), "fault": said[-1] if early and said else "",
     }  # fmt: skip
@@ -60,11 +66,11 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("names", nargs="*", help="default: all for one GPU")
-    parser.add_argument("--seconds", type=float, default=60.0, help="after the first iteration")
+    parser.add_argument("--seconds", type=float, default=60.0, help="after the first update")
     parser.add_argument("--json")
     args = parser.parse_args()
     names = args.names or [name for name, one in PRESETS.items() if one.needs == "one GPU"]
-    rows, head = [], ("preset", "first after", "iterations", "positions", "updates", "loss")
+    rows, head = [], ("preset", "update after", "iterations", "positions", "updates", "loss")
     print("{:22}{:>12}{:>12}{:>12}{:>9}{:>9}".format(*head))
     with tempfile.TemporaryDirectory() as folder:
         for name in names:

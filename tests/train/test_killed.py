@@ -117,11 +117,11 @@ for i in range(tries):
     early = i % 4 == 0
     _, ended = in_a_child(lambda say: train(path, say, 0.01), chance.uniform(0, 0.2), early)
     kills += not ended
+    if ended:
+        break
     if (path / "config.json").exists() and chance.random() < 0.2:
         with open(path / "metrics.jsonl", "ab") as file:
             file.write(b'{"step": 3, "loss/to')  # as a kill in the middle of a line leaves it
-    if ended:
-        break
 if not ended:
     train(path, print, 0.0)
 train(folder / "whole", print, 0.0)

@@ -37,9 +37,22 @@ def test_a_network_without_its_optimiser(tmp_path):
     first = small(tmp_path / "first")
     for file in first.glob("checkpoints/*/optimiser.safetensors"):
         file.unlink()
-    assert same(first, small(tmp_path / "second", seed=1, start=str(first)))
+    second = small(tmp_path / "second", seed=1, start=str(first))
+    assert same(first, second)
+    assert "with a new optimiser" in (second / "log.txt").read_text()
     hex7 = NetConfig(planes=32, blocks=3)
     assert same("hex7", small(tmp_path / "third", start="hex7", game="hex size=7", net=hex7))
+
+
+def test_a_damaged_checkpoint_is_passed_over(tmp_path):
+    """The one before it is begun with, with its optimiser."""
+    first = small(tmp_path / "first", save_every=1)
+    older, newest = sorted((first / "checkpoints").iterdir())
+    (newest / "checkpoint.json").write_text("{}")
+    second = small(tmp_path / "second", seed=1, start=str(first))
+    told = (second / "log.txt").read_text()
+    assert f"network of {first}, iteration {int(older.name)}\n" in told
+    assert same(first, second)
 
 
 def test_a_planner_that_does_not_search_can_be_rated_with_any_budget():

@@ -20,7 +20,7 @@ import logging
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -128,12 +128,14 @@ def restore(
     *,
     expect: Mapping[str, Any] | None = None,
     number: int | None = None,
+    optional: Collection[str] = (),
 ) -> Restored | None:
     """The newest whole checkpoint, or that of `number`, with the structure and devices of `like`.
 
-    `like` may leave out entries of the saved tree; they are not read. `expect` are
-    entries that the saved `meta` must have (the game, the network, ...). None: there is
-    no checkpoint. RunError: all are damaged, or this one is of another kind, and how.
+    `like` may leave out entries of the saved tree; they are not read. A checkpoint may lack
+    those that are `optional`, and what is restored then lacks them too. `expect` are entries
+    that the saved `meta` must have (the game, the network, ...). None: there is no
+    checkpoint. RunError: all are damaged, or this one is of another kind, and how.
     """
     tried = []
     for name in reversed(_listed(folder)):
@@ -142,10 +144,12 @@ def restore(
         path = folder / name
         try:
             content = _open(path)
-            _must_match(path, content, like, expect)
+            lacking = {part for part in optional if not (path / f"{part}.safetensors").exists()}
+            here = {part: like[part] for part in like if part not in lacking}
+            _must_match(path, content, here, expect)
             if content["halfmove"] != version():
                 _log.warning("checkpoint %s was written by halfmove %s", path, content["halfmove"])
-            parts = {key: _read(path, content, key, like[key]) for key in like}
+            parts = {key: _read(path, content, key, here[key]) for key in here}
             return Restored(content["number"], parts, content["meta"])
         except (DamagedError, OSError) as error:
             _log.warning("checkpoint %s is damaged and not used: %s", path, error)
@@ -165,15 +169,6 @@ def meta(folder: Path, number: int) -> dict[str, Any]:
     path = folder / _name(number)
     try:
         return dict(_open(path)["meta"])
-    except (DamagedError, OSError) as error:
-        raise RunError(f"checkpoint {path} cannot be read: {error}") from error
-
-
-def parts(folder: Path, number: int) -> list[str]:
-    """The entries of the tree that one checkpoint holds; RunError if it is damaged or gone."""
-    path = folder / _name(number)
-    try:
-        return [part for part in _open(path)["parts"] if (path / f"{part}.safetensors").exists()]
     except (DamagedError, OSError) as error:
         raise RunError(f"checkpoint {path} cannot be read: {error}") from error
 

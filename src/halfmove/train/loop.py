@@ -39,7 +39,6 @@ from halfmove.train.record import Lane
 _log = logging.getLogger(__name__)
 LOWS = 1000  # games played on, by which the bound for resigning is set
 SKIPS = 25  # updates in a row without a finite loss, after which a run stops
-_STARTS = ("variables", "optimiser")  # what one run may begin with of another
 LOSSES = 5  # times that work is lost, with no checkpoint in between, after which a run stops
 
 
@@ -322,17 +321,15 @@ class Loop:
 
         RunError if they do not fit.
         """
-        folder = zoo.place(run) / "checkpoints"
-        there = checkpoint.numbers(folder)
-        if not there:
-            raise RunError(f"--start {run} has no checkpoint: nothing to begin with")
-        held = checkpoint.parts(folder, there[-1])
         all_of_it = self._hands.like()
-        like = {name: all_of_it[name] for name in all_of_it if name in held and name in _STARTS}
-        found = checkpoint.restore(folder, like)
-        assert found is not None
+        like = {name: all_of_it[name] for name in ("variables", "optimiser")}
+        folder = zoo.place(run) / "checkpoints"
+        found = checkpoint.restore(folder, like, optional=("optimiser",))
+        if found is None:
+            raise RunError(f"--start {run} has no checkpoint: nothing to begin with")
         self._hands.start(found.tree)
-        _log.info("begins with the network of %s, iteration %d", run, found.number)
+        new = "" if "optimiser" in found.tree else ", with a new optimiser"
+        _log.info("begins with the network of %s, iteration %d%s", run, found.number, new)
 
     def restore(self) -> None:
         """Goes on from the newest whole checkpoint; anew if there is none."""

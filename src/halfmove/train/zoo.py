@@ -11,7 +11,7 @@ import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from halfmove.train import checkpoint
+from halfmove.train import checkpoint, metrics
 from halfmove.train.durable import RunError, write_whole
 from halfmove.train.folder import configuration
 
@@ -60,12 +60,14 @@ def place(run: str | Path) -> Path:
 def minutes(run: Path, until: int | None = None) -> float:
     """What self-play and updates of a run took, to its end or up to an iteration.
 
-    RunError if it is not known: the run has no `speed.jsonl`, and no card.
+    A network of the package has its card. RunError if it is not known.
     """
-    if not (run / "speed.jsonl").exists():
+    if run.parent == ROOT:
         return card(run.name).minutes
-    lines = (run / "speed.jsonl").read_text(encoding="utf-8").splitlines()
-    spent = [x for x in map(json.loads, lines) if until is None or x["step"] <= until]
+    if not (run / "speed.jsonl").exists():
+        raise RunError(f"{run} has no speed.jsonl, which says how long it took")
+    lines = metrics.read(run / "speed.jsonl")
+    spent = [x for x in lines if until is None or x["step"] <= until]
     return sum(x.get("seconds/selfplay", 0.0) + x.get("seconds/updates", 0.0) for x in spent) / 60
 
 
