@@ -19,6 +19,7 @@ import jax
 
 from halfmove.arena.players import player
 from halfmove.games import make
+from halfmove.games.records import Record
 from halfmove.selfplay.match import match, score
 from halfmove.selfplay.rating import distinct
 
@@ -34,6 +35,11 @@ def judged(games: Iterable[tuple[int, str]], skip: int = 0) -> list[str]:
         subprocess.run(["cc", "-O3", "-o", program, str(SOURCE)], check=True)
         done = subprocess.run([program], input=lines, capture_output=True, text=True, check=True)
     return done.stdout.splitlines()
+
+
+def columns(record: Record) -> str:
+    """A game as the solver reads it."""
+    return "".join(str(action + 1) for action in record.moves)
 
 
 def main() -> None:
@@ -54,7 +60,7 @@ def main() -> None:
     key = jax.random.key(given.seed)
     played = distinct(match(key, game, one, other, games=given.games, opening=0))
     sides = [record.players.index(one.name) for record in played]
-    verdicts = judged((side, "".join(r.moves)) for side, r in zip(sides, played, strict=True))
+    verdicts = judged((side, columns(r)) for side, r in zip(sides, played, strict=True))
     figures = {
         "player": one.name,
         "against": other.name,
@@ -69,7 +75,7 @@ def main() -> None:
         print(f"{name:16} {value}")
     for side, record, word in zip(sides, played, verdicts, strict=True):
         if THROWN in word:
-            print("xo"[side], "".join(record.moves), word)
+            print("xo"[side], columns(record), word)
     if given.json:
         Path(given.json).write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
 

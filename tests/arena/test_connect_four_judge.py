@@ -6,7 +6,8 @@ import shutil
 
 import pytest
 
-from benchmarks.connect_four import judged
+from benchmarks.connect_four import columns, judged
+from halfmove.games.records import Record
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler, cc")
 
@@ -68,6 +69,12 @@ def test_late_moves_are_judged_as_plain_python_does():
                 here = i >= late and i % 2 == side
                 assert word[i] == (letter(*position) if here else ".")
         assert set("".join(words)) == set(".wx-")
+
+
+def test_a_record_is_a_line_of_columns():
+    record = Record("connect_four", ("a", "b"), (0, 1, 0, 1, 0, 1, 0), (1.0, -1.0))
+    assert columns(record) == "1212121"
+    assert judged([(0, columns(record))], skip=6) == ["......w"]
 
 
 def test_what_is_no_game_is_not_judged():

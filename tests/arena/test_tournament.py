@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from halfmove import games
+from halfmove.arena import round as arena_round
 from halfmove.arena import tournament
 from halfmove.arena.openings import openings
 from halfmove.arena.players import player
@@ -57,7 +58,8 @@ def test_all_meet_all_from_both_sides_of_every_opening(tmp_path):
     assert all(solver_lost(record) for record in lost)
     searched = [r for r in played if r.players[0] == "mcts@4"]
     assert all(sum(note.visits.values()) == 4 for r in searched for note in r.notes[2::2])
-    assert records.read((tmp_path / "t" / "games.jsonl").read_text()) == played
+    kept = records.read((tmp_path / "t" / "games.jsonl").read_text())
+    assert sorted(kept, key=lambda record: int(record.info["number"])) == played
     ratings = tournament.rated(played)
     assert ratings.names[-1] == "random"
 
@@ -126,6 +128,52 @@ def test_a_bad_engine_loses_its_games_and_nothing_else(tmp_path, behaviour, reas
     assert fakes.gone(fakes.ours() - before)
     kept = records.read((tmp_path / "t" / "games.sgf").read_text())
     assert [record.moves for record in kept] == [record.moves for record in played]
+
+
+def test_a_program_that_does_not_begin_is_waited_for_once(tmp_path):
+    """Such as one that speaks another language: every game waited for it, one after the other."""
+    line = fakes.gtp(tmp_path / "log", "hang@start", settings="patience=2").strip()
+    plan, game, seats = small((line, "random"), 24, GO)
+    played = tournament.play(plan, game, seats, tmp_path / "t", at_once=24)
+    assert len(played) == 24
+    assert {record.reason.split()[0].rstrip(":") for record in played} == {"hang"}
+    assert (tmp_path / "log").read_text().count("start\n") == 1
+
+
+def test_games_are_kept_as_they_end(tmp_path):
+    plan, game, seats = small(("random", "mcts@3"), 12)
+    lines = []
+
+    def heard(played, total):
+        lines.append(len((tmp_path / "t" / "games.jsonl").read_bytes().splitlines()))
+        assert lines[-1] == len(played)
+
+    tournament.play(plan, game, seats, tmp_path / "t", at_once=12, heard=heard)
+    assert lines[0] == 0
+    assert lines[-1] == 12
+    assert len(lines) > 2
+
+
+def test_beside_a_gpu_engines_think_while_one_program_searches(tmp_path, monkeypatch):
+    """What is done where searches leave the cores alone; here they do not, but it works too."""
+    monkeypatch.setattr(arena_round, "_beside", lambda: True)
+    rows = []
+
+    def searched(game, who, boards, key, size=0):
+        rows.append((len(boards), size))
+        return boards_searched(game, who, boards, key, size)
+
+    boards_searched = arena_round.searched
+    monkeypatch.setattr(arena_round, "searched", searched)
+    line = fakes.gtp(tmp_path / "log").strip()
+    plan, game, seats = small(("mcts@3", line), 12, GO)
+    played = tournament.play(plan, game, seats, tmp_path / "t", at_once=12)
+    assert len(played) == 12
+    assert {size for _, size in rows} == {8}  # twelve games, of which half are ours to move in
+    assert {count for count, _ in rows} > {6}
+    assert max(len(record.moves) for record in played) > 4
+    plan, game, seats = small(("mcts@3", "mcts@5", "random"), 8)
+    assert len(tournament.play(plan, game, seats, tmp_path / "u", at_once=24)) == 24
 
 
 def test_a_sequential_test_stops_when_it_knows(tmp_path):

@@ -4,8 +4,9 @@ The referee is this package: an engine that crashes, hangs, answers rubbish, pla
 legal or is late has lost that game, and the reason is kept.
 """
 
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -42,21 +43,30 @@ def play_round(
     seed: int,
     limit: int = 1000,
     engines: "Engines | None" = None,
+    ended: Callable[[list[Record]], None] = lambda records: None,
 ) -> list[Record]:
     """The records of some games, all under way at the same time.
 
     A game of more than `limit` moves is a draw by that reason. `engines` are used again in later
-    rounds; without them they are started and ended here.
+    rounds; without them they are started and ended here. `ended` hears of games that are over
+    while others go on.
     """
     own = engines or Engines()
+    names = [who.name for who in players]
+
+    def over(boards: list[Board]) -> None:
+        for board in boards:
+            _shown(game, players, board)
+        ended([record_of(game, names, board) for board in boards])
+
     try:
         boards = [set_up(game, fixture) for fixture in fixtures]
         own.begin(game, players, boards)
-        choose = partial(_choices, game, players, own, seed)
-        play(game, boards, choose, limit=limit, told=own.tell)
-        for board in boards:
-            _shown(game, players, board)
-        return [record_of(game, [who.name for who in players], board) for board in boards]
+        over([board for board in boards if board.over])  # an engine that did not begin
+        most = Counter(number for fixture in fixtures for number in set(fixture.players))
+        choose = partial(_choices, game, players, own, seed, most)
+        play(game, boards, choose, limit=limit, told=own.tell, ended=over)
+        return [record_of(game, names, board) for board in boards]
     finally:
         if engines is None:
             own.close()
@@ -68,6 +78,7 @@ class Engines:
     def __init__(self, threads: int = 8) -> None:
         self._free: dict[str, list[Engine]] = {}
         self._used: dict[tuple[int, int], Engine] = {}  # (game, side)
+        self._sound: set[str] = set()  # lines whose program has begun a game
         self._pool = ThreadPoolExecutor(threads)
         self._seed = 0
 
@@ -89,21 +100,42 @@ class Engines:
             else:
                 engine, self._seed = Engine(who.line, seed=self._seed), self._seed + 1000
             self._used[board.fixture.number, side] = engine
+        # Of a program that has not begun any game yet one is tried before the others: if it does
+        # not begin, they are not waited for.
+        lines: dict[str, list[tuple[Board, int]]] = {}
+        for board, side, who in seats:
+            lines.setdefault(who.line.text, []).append((board, side))
+        new = {text: mine[0] for text, mine in lines.items() if text not in self._sound}
+        failed = dict(zip(new, self._start(game, list(new.values())), strict=True))
+        for text, mine in lines.items():
+            if fault := failed.get(text, ""):
+                faults = [fault] * len(mine)
+            else:
+                self._sound.add(text)
+                begun = int(text in new)
+                faults = [""] * begun + self._start(game, mine[begun:])
+            for (board, side), said in zip(mine, faults, strict=True):
+                if said:
+                    board.lose(side, said)
+
+    def _start(self, game: Game, seats: list[tuple[Board, int]]) -> list[str]:
+        """Begins their games; gives what went wrong in each."""
         starting = [
             self._pool.submit(_guarded, engine.new_game, game, board.fixture.opening)
-            for board, side, _ in seats
+            for board, side in seats
             for engine in [self._used[board.fixture.number, side]]
         ]
-        for (board, side, _), done in zip(seats, starting, strict=True):
-            if fault := done.result()[1]:
-                board.lose(side, fault)
+        return [done.result()[1] for done in starting]
 
-    def choose(self, boards: list[Board]) -> list[Choice]:
-        """The moves of the engines whose turn it is."""
-        thinking = [
+    def think(self, boards: list[Board]) -> list[Future]:
+        """Asks the engines whose turn it is for their moves, and does not wait."""
+        return [
             self._pool.submit(_guarded, self._used[b.fixture.number, b.to_play].choose)
             for b in boards
         ]
+
+    def chosen(self, thinking: list[Future]) -> list[Choice]:
+        """The moves of those who were asked."""
         found = []
         for done in thinking:
             action, fault = done.result()
@@ -147,20 +179,27 @@ def _choices(
     players: Sequence[Player],
     engines: Engines,
     seed: int,
+    most: Counter[int],
     boards: list[Board],
     turn: int,
 ) -> list[Choice]:
+    """The moves of all whose turn it is; `most` is how many games each of the players began."""
     by_player: dict[int, list[int]] = {}
     for i, board in enumerate(boards):
         by_player.setdefault(board.mover, []).append(i)
     found: dict[int, Choice] = {}
-    for number, rows in by_player.items():
+    asked: dict[int, list[Future]] = {}
+    if _beside():  # the engines think while we do
+        for number, rows in by_player.items():
+            if isinstance(players[number], Outside):
+                asked[number] = engines.think([boards[i] for i in rows])
+    for number, rows in sorted(by_player.items(), key=lambda item: item[0] in asked):
         who, mine = players[number], [boards[i] for i in rows]
         key = jax.random.fold_in(jax.random.key(seed), turn * len(players) + number)
         if isinstance(who, Outside):
-            chosen = engines.choose(mine)
+            chosen = engines.chosen(asked.get(number) or engines.think(mine))
         elif isinstance(who, Searcher):
-            chosen = searched(game, who, mine, key)
+            chosen = _searched(game, who, mine, key, most[number])
         elif isinstance(who, Timed):
             chosen = clocked(game, who, mine, key)
         elif isinstance(who, Person):
@@ -169,6 +208,30 @@ def _choices(
             chosen = [_drawn(game, who, board, seed) for board in mine]
         found |= dict(zip(rows, chosen, strict=True))
     return [found[i] for i in range(len(boards))]
+
+
+def _beside() -> bool:
+    """Whether our searches leave the cores, on which engines think, alone."""
+    return jax.default_backend() != "cpu"
+
+
+def _searched(game: Game, who: Searcher, boards: list[Board], key: Any, most: int) -> list[Choice]:
+    """The moves of a searcher that plays `most` games of this round.
+
+    On a GPU a search of many games takes hardly longer than one of few, and to compile it for
+    every number of games still going on takes longer than they do: there is one program, for
+    half of the games, as where turns alternate no more are to be searched at once.
+    """
+    if not _beside():
+        return searched(game, who, boards, key)
+    rows = 1 << max(0, (most + 1) // 2 - 1).bit_length()
+    parts = [boards[at : at + rows] for at in range(0, len(boards), rows)]
+    keys = [key, *(jax.random.fold_in(key, i) for i in range(1, len(parts)))]
+    return [
+        choice
+        for part, own in zip(parts, keys, strict=True)
+        for choice in searched(game, who, part, own, rows)
+    ]
 
 
 def _asked(game: Game, players: Sequence[Player], board: Board) -> Choice:

@@ -71,8 +71,8 @@ def play(
 
     `at_once` games are under way together: without it 64 and, where one of the players is an
     engine, which has a process for each, four for every core.
-    `heard` is told after every round what has been played, of how many. `test`, for two players,
-    ends the tournament when the answer is known; a person who leaves ends it too, for now.
+    `heard` is told whenever games have ended what has been played, of how many. `test`, for two
+    players, ends the tournament when the answer is known; a person who leaves ends it too, for now.
     RunError: the folder holds another tournament.
     """
     _claim(folder, plan)
@@ -81,26 +81,32 @@ def play(
     engines = Engines(_cores())
     try:
         with open(folder / GAMES, "ab", buffering=0) as file:
+
+            def keep(ended: list[Record]) -> None:
+                new = [record for record in ended if int(record.info["number"]) not in done]
+                if new:
+                    append_whole(file, records.write_all(game, new, "json").encode())
+                    os.fsync(file.fileno())
+                    done.update({int(record.info["number"]): record for record in new})
+                    heard(list(done.values()), len(fixtures))
+
             heard(list(done.values()), len(fixtures))
             for part in _parts(fixtures, players, at_once):
-                if all(fixture.number in done for fixture in part):
+                kept = [fixture.number in done for fixture in part]
+                if all(kept):
                     continue
-                if test is not None and decided(test, list(done.values())).verdict:
+                if test and not any(kept) and decided(test, list(done.values())).verdict:
                     break
                 # All of a round is searched together: one that was kept in part is played again
                 # as it was, and what is missing of it is kept.
                 seed = plan.seed * 1_000_003 + part[0].number
                 try:
-                    played = play_round(
-                        game, players, part, seed=seed, limit=plan.limit, engines=engines
-                    )
+                    play_round(
+                        game, players, part,
+                        seed=seed, limit=plan.limit, engines=engines, ended=keep,
+                    )  # fmt: skip
                 except Left:
                     break
-                new = [record for record in played if int(record.info["number"]) not in done]
-                append_whole(file, records.write_all(game, new, "json").encode())
-                os.fsync(file.fileno())
-                done |= {int(record.info["number"]): record for record in new}
-                heard(list(done.values()), len(fixtures))
     finally:
         engines.close()
     played = [done[number] for number in sorted(done)]

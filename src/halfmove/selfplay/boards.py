@@ -89,9 +89,11 @@ def play(
     *,
     limit: int,
     told: Callable[[list[tuple[Board, int]]], None] = lambda moved: None,
+    ended: Callable[[list[Board]], None] = lambda boards: None,
 ) -> None:
-    """Plays all games to their ends, in turns; `told` hears who has moved where.
+    """Plays all games to their ends, in turns.
 
+    `told` hears who has moved where, `ended` which games have ended since it heard last.
     A game of more than `limit` moves is a draw by that reason.
     """
     turn = 0
@@ -113,6 +115,7 @@ def play(
             if not board.over and len(board.moves) >= limit:
                 board.over, board.result = True, (0.0, 0.0)
                 board.reason = f"adjudicated: {limit} moves were made"
+        ended([board for board in going if board.over])
         turn += 1
 
 
