@@ -12,8 +12,10 @@ import argparse
 import json
 import subprocess
 import tempfile
-from collections.abc import Iterable
+import threading
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import IO
 
 import jax
 
@@ -27,14 +29,36 @@ SOURCE = Path(__file__).with_suffix(".c")
 KEPT, THROWN = "w", "x"  # letters of the solver
 
 
-def judged(games: Iterable[tuple[int, str]], skip: int = 0) -> list[str]:
-    """For (side, columns) of games a letter for every move; connect_four.c says which."""
+def judged(
+    games: Iterable[tuple[int, str]],
+    skip: int = 0,
+    heard: Callable[[str], None] = lambda word: None,
+) -> list[str]:
+    """For (side, columns) of games a letter for every move; connect_four.c says which.
+
+    `heard` is told of each game's as soon as it is known.
+    """
     lines = "".join(f"{side} {skip} {columns}\n" for side, columns in games)
+    found = []
     with tempfile.TemporaryDirectory() as folder:
         program = str(Path(folder) / "solver")
         subprocess.run(["cc", "-O3", "-o", program, str(SOURCE)], check=True)
-        done = subprocess.run([program], input=lines, capture_output=True, text=True, check=True)
-    return done.stdout.splitlines()
+        pipe = subprocess.PIPE
+        with subprocess.Popen([program], stdin=pipe, stdout=pipe, text=True) as solver:
+            assert solver.stdin
+            assert solver.stdout
+            threading.Thread(target=_write, args=(solver.stdin, lines)).start()
+            for line in solver.stdout:
+                found.append(line.strip())
+                heard(found[-1])
+    if solver.returncode:
+        raise RuntimeError(f"the solver ended with status {solver.returncode}")
+    return found
+
+
+def _write(pipe: IO[str], lines: str) -> None:
+    with pipe:
+        pipe.write(lines)
 
 
 def columns(record: Record) -> str:
@@ -60,7 +84,9 @@ def main() -> None:
     key = jax.random.key(given.seed)
     played = distinct(match(key, game, one, other, games=given.games, opening=0))
     sides = [record.players.index(one.name) for record in played]
-    verdicts = judged((side, columns(r)) for side, r in zip(sides, played, strict=True))
+    games = [(side, columns(record)) for side, record in zip(sides, played, strict=True)]
+    print(f"{len(games)} different games; a line for each as it is judged", flush=True)
+    verdicts = judged(games, heard=lambda word: print(word, flush=True))
     figures = {
         "player": one.name,
         "against": other.name,
