@@ -25,7 +25,10 @@ if not ON_GPU and "XLA_FLAGS" not in os.environ:
     flags = [f"--{name}={value}" for name, value in PLAIN.items() if _known(name)]
     os.environ["XLA_FLAGS"] = " ".join(flags)
 
-MANY_MAPS = 20_000  # after which what was compiled is forgotten
+MANY_MAPS = 10_000  # after which what was compiled is forgotten
+# Folders whose files take long, with few tests in each: of several test processes, none should
+# be left with one of them at the end.
+LONG = ("cluster", "train", "web", "compat", "contracts", "arena", "envs")
 
 import hypothesis  # noqa: E402
 import jax  # noqa: E402
@@ -46,7 +49,8 @@ hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skips tests marked `gpu` unless HALFMOVE_TEST_GPU=1."""
+    """Long files first; tests marked `gpu` are skipped unless HALFMOVE_TEST_GPU=1."""
+    items.sort(key=lambda item: LONG.index(name) if (name := item.path.parent.name) in LONG else 9)
     if ON_GPU:
         return
     skip = pytest.mark.skip(reason="needs a GPU and HALFMOVE_TEST_GPU=1")

@@ -54,6 +54,7 @@ def small():
     return replace(config, model="rules", learn=learn, iterations=8)
 
 
+@pytest.mark.slow  # a minute: four roles, one after the other
 def test_the_other_roles_are_killed(cluster, tmp_path):
     """And a worker stops. What they did is compared to the bit by test_faults.py, which is slow."""
     path = tmp_path / "run"

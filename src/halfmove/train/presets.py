@@ -381,7 +381,9 @@ PRESETS: dict[str, Preset] = {
         lambda: atari_gpu("ms_pacman"), "the same, frames as in the paper", _LARGE
     ),
     "hex9-gpu": Preset(
-        lambda: quick_gpu("hex size=9", planes=64), "Gumbel AlphaZero on 9x9 Hex: beats MCTS", _LARGE
+        lambda: quick_gpu("hex size=9", planes=64),
+        "Gumbel AlphaZero on 9x9 Hex: beats MCTS",
+        _LARGE,
     ),
     "hex11-gpu": Preset(lambda: gpu("hex size=11 swap=true"), "Gumbel AlphaZero", _LARGE),
     "go9-gpu": Preset(lambda: go_gpu(9), "Gumbel AlphaZero on 9x9 Go: beats GNU Go", _LARGE),
