@@ -18,9 +18,9 @@ DEV := $(VENV)/.dev-$(VERSION)
 
 # As many test processes as cores, but each compiles and needs its own memory: four at most.
 JOBS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); [ "$$n" -gt 4 ] && n=4; echo "$$n")
-# A file stays in one process, so that its tests share what is compiled; conftest.py orders them.
+# A file stays in one process, so that its tests share what is compiled.
 # xdist 3.8 waits for ever once it has replaced a crashed process: none is replaced.
-PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder --max-worker-restart=0
+PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --max-worker-restart=0
 
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-dev demo test test-all lint format types imports bench clean

@@ -25,11 +25,6 @@ if not ON_GPU and "XLA_FLAGS" not in os.environ:
     flags = [f"--{name}={value}" for name, value in PLAIN.items() if _known(name)]
     os.environ["XLA_FLAGS"] = " ".join(flags)
 
-MANY_MAPS = 10_000  # after which what was compiled is forgotten
-# Folders whose files take long, with few tests in each: of several test processes, none should
-# be left with one of them at the end.
-LONG = ("cluster", "train", "web", "compat", "contracts", "arena", "envs")
-
 import hypothesis  # noqa: E402
 import jax  # noqa: E402
 import pytest  # noqa: E402
@@ -49,8 +44,7 @@ hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Long files first; tests marked `gpu` are skipped unless HALFMOVE_TEST_GPU=1."""
-    items.sort(key=lambda item: LONG.index(name) if (name := item.path.parent.name) in LONG else 9)
+    """Skips tests marked `gpu` unless HALFMOVE_TEST_GPU=1."""
     if ON_GPU:
         return
     skip = pytest.mark.skip(reason="needs a GPU and HALFMOVE_TEST_GPU=1")
@@ -61,12 +55,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True, scope="module")
 def _forgets_what_was_compiled() -> Iterator[None]:
-    """Frees the compiled programs, if there are many, after the tests of a file.
+    """Frees the compiled programs of a file after its tests.
 
     Each takes several memory maps, of which Linux gives a process 65,530; past them XLA crashes.
-    Files that follow use the same programs again where they can.
     """
     yield
-    maps = Path("/proc/self/maps")
-    if not maps.exists() or maps.read_bytes().count(b"\n") > MANY_MAPS:
-        jax.clear_caches()
+    jax.clear_caches()
