@@ -25,6 +25,7 @@ MOST = 1 << 24  # bytes between two commands
 KEPT = 2048  # bytes of the error output, for messages
 SHOWN = 4  # lines of either output in a message
 POLITE_S = 1.0  # from the word that ends a program to its end
+LEAVING_S = 3.0  # from the end of its output to that of the program, on a busy machine
 ENDING_S = 8.0  # for the guard, which needs 5.3 at most
 
 
@@ -188,7 +189,7 @@ class Child:
 
     def _ended(self) -> EngineFault:
         """How the program ended, its error output read to the end."""
-        until = time.monotonic() + POLITE_S
+        until = time.monotonic() + LEAVING_S
         while self._err in self._open and self._pump(until):
             pass
         try:
