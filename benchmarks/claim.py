@@ -83,7 +83,7 @@ def chosen(args: argparse.Namespace, runs: list[tuple[str, int, int]]) -> dict[s
             number = min(positions, key=lambda n, known=positions: abs(known[n] - least))
         else:
             number = max(positions)
-        line = f"{folders[run]}/checkpoints/{number:08d}@{args.evaluate}"
+        line = f"{folders[run]}/checkpoints/{number:08d}@{args.evaluate} leaves={args.leaves}"
         planner, simulations, seed = run
         found[line] = {
             "planner": planner, "simulations": simulations, "seed": seed,
@@ -147,6 +147,7 @@ def main() -> None:
     parser.add_argument("--save-every", type=int, default=25, help="iterations")
     parser.add_argument("--equal", choices=("minutes", "positions"), default="minutes")
     parser.add_argument("--evaluate", type=int, default=800, help="simulations; 0: no tournament")
+    parser.add_argument("--leaves", type=int, default=8, help="of a model call in the tournament")
     parser.add_argument("--games", type=int, default=8, help="of each pair")
     parser.add_argument("--at-once", type=int, default=512)
     parser.add_argument("--anchor", default="gtp:gnugo --level 10", help="a player, 0 Elo")

@@ -172,6 +172,10 @@ def _in_kernels(task: _Task, kind: str) -> Turns:
     def split(x: Array) -> Array:
         return x.reshape(leaves, games, *x.shape[1:])
 
+    def put(x: Array, at: Array, new: Array) -> Array:
+        # Without this a GPU writes 16-bit numbers one by one, by compare and swap.
+        return x.at[every[None], at].set(new, unique_indices=leaves == 1)
+
     def body(turn: Array, carry: Any) -> Any:
         key, state, nodes, path = carry
         key, model_key = task.keys(key, turn)
@@ -180,7 +184,7 @@ def _in_kernels(task: _Task, kind: str) -> Turns:
             state, path = kernels.turn(build, ("walk",), state, same, turn, path, nothing)
         parents = jax.tree.map(lambda x: merge(x[every[None], path.parent]), nodes)
         found, leaf = task.step(model_key, parents, merge(path.action))
-        nodes = jax.tree.map(lambda t, x: t.at[every[None], path.leaf].set(split(x)), nodes, found)
+        nodes = jax.tree.map(lambda t, x: put(t, path.leaf, split(x)), nodes, found)
         leaf = jax.tree.map(split, leaf)
         parts = ("grow", "walk") if one else ("grow",)
         state, path = kernels.turn(build, parts, state, same, turn + 1, path, leaf)

@@ -47,7 +47,7 @@ def grow(tree: Tree, path: Descent, leaf: Leaf, node: Any) -> Tree:
         count=tree.count.at[at].add(1),
         reward=tree.reward.at[at].set(leaf.reward),
         discount=tree.discount.at[at].set(leaf.discount),
-        node=jax.tree.map(lambda t, x: t.at[at].set(x), tree.node, node),
+        node=jax.tree.map(lambda t, x: t.at[at].set(x, unique_indices=True), tree.node, node),
     )
     steps, length = path.nodes, path.length
 

@@ -225,10 +225,11 @@ def _ask(
     action = rows.action[game, k]
     parents = jax.tree.map(lambda x: x[game, rows.at[game, k]], store.node)
     node, leaf, features = task.step(key, parents, action)
-    where = jnp.where(fits, slot[game, k], store.value.shape[1])
+    # Those that do not fit go past the end, each to a place of its own.
+    where = jnp.where(fits, slot[game, k], store.value.shape[1] + jnp.arange(size))
 
     def put(old: Array, new: Array) -> Array:
-        return old.at[game, where].set(new, mode="drop")
+        return old.at[game, where].set(new, mode="drop", unique_indices=True)
 
     over = (leaf.discount == 0) | ~jnp.any(leaf.logits > -jnp.inf, axis=-1)
     found = Store(node, leaf.logits, leaf.value, leaf.reward, leaf.discount, action, over, features)
