@@ -116,6 +116,7 @@ def counted(path):
     assert tiny().selfplay.lanes * tiny().selfplay.chunk == 8 * 4
 
 
+@pytest.mark.slow
 def test_a_node_is_killed(tmp_path):
     """The learner is on the head, which has a GPU; the other node has workers, and dies."""
     path = tmp_path / "run"

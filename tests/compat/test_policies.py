@@ -17,13 +17,16 @@ from tests.compat.models import MIXED, ONE_PLAYER, TWO_PLAYERS, theirs
 
 POLICIES = ("muzero_policy", "gumbel_muzero_policy")
 # games, actions, simulations
-SHAPES = ((6, 7, 24), (3, 1, 5), (4, 30, 1), (5, 30, 11))
+SHAPES = ((6, 7, 24), (3, 1, 5))
+MORE = ((4, 30, 1), (5, 30, 11))
 # A fixed choice of examples: about one random search in ten thousand has two
 # scores within the 1e-7 of mctx's tie noise, and then either action is right.
 few = settings(max_examples=20, derandomize=True, deadline=None)
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize(
+    "shape", [*SHAPES, *(pytest.param(x, marks=pytest.mark.slow) for x in MORE)], ids=str
+)
 @pytest.mark.parametrize("policy", POLICIES)
 def test_same_trees(policy, shape):
     games, actions, simulations = shape
@@ -98,11 +101,11 @@ TRANSFORMS = {
 @pytest.mark.parametrize(
     ("policy", "name"),
     [
-        ("muzero_policy", "range"),
+        pytest.param("muzero_policy", "range", marks=pytest.mark.slow),
         ("muzero_policy", "siblings"),
         ("muzero_policy", "scales"),
         ("gumbel_muzero_policy", "range"),
-        ("gumbel_muzero_policy", "siblings"),
+        pytest.param("gumbel_muzero_policy", "siblings", marks=pytest.mark.slow),
         ("gumbel_muzero_policy", "raw value"),
         ("gumbel_muzero_policy", "as is"),
     ],

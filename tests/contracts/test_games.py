@@ -10,15 +10,15 @@ from halfmove.games.check.views import state_bytes
 
 # Small boards reach captures, full boards and repetitions soon; large games are cut short.
 SETTINGS = [
-    ("go", {"size": 5}, 100),
-    ("hex", {"size": 5}, 100),
-    ("hex", {"size": 4, "swap": True}, 100),
-    pytest.param("chess", {"max_plies": 60}, 16, marks=pytest.mark.slow),
-    pytest.param("shogi", {"max_moves": 60}, 16, marks=pytest.mark.slow),
-    ("gardner_chess", {}, 16),
+    ("go", {"size": 5}, 30),
+    ("hex", {"size": 5}, 30),
+    ("hex", {"size": 4, "swap": True}, 30),
+    ("chess", {"max_plies": 40}, 4),
+    ("shogi", {"max_moves": 40}, 4),
+    ("gardner_chess", {}, 8),
 ]
 SET = {"go", "hex", "chess", "shogi", "gardner_chess"}
-OTHERS = [(name, {}, 100) for name in names() if name not in SET]
+OTHERS = [(name, {}, 30) for name in names() if name not in SET]
 
 
 def label(value: object) -> str | None:

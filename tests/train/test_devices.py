@@ -53,12 +53,13 @@ FEW = ["--search.planner", "prior", "--search.simulations", "0", "--search.optio
 FEW += ["--net.kind", "mlp", "--net.blocks", "0", "--net.norm", "none"]
 
 
-def test_the_same_run_on_one_and_on_eight_and_with_its_replay_elsewhere(tmp_path):
-    host = [*FEW, "--replay.place", "host"]
-    runs = {"one": [], "many": ["--devices", "8"], "here": FEW, "host": host}
-    one, many, here, elsewhere = ran(tmp_path, **runs)
-    assert_alike(one, many)
-    assert_alike(here, elsewhere)
+def test_the_same_run_on_one_and_on_eight(tmp_path):
+    assert_alike(*ran(tmp_path, one=[], many=["--devices", "8"]))
+
+
+@pytest.mark.slow
+def test_the_same_run_with_its_replay_elsewhere(tmp_path):
+    assert_alike(*ran(tmp_path, here=FEW, host=[*FEW, "--replay.place", "host"]))
     assert "in the host's memory" in (tmp_path / "host" / "log.txt").read_text()
 
 

@@ -182,7 +182,7 @@ ENGINES = [
     for line, *more in (
         ("uci:stockfish nodes=300 Skill Level=10",),
         ("usi:fairy-stockfish nodes=300 Hash=8",),
-        ("usi:gpsusi nodes=100000",),
+        ("usi:gpsusi nodes=20000",),
         ("uci:stockfish seconds=0.02 UCI_LimitStrength=true UCI_Elo=1500", pytest.mark.slow),
         ("uci:stockfish depth=3", pytest.mark.slow),
         ("uci:fairy-stockfish nodes=300", pytest.mark.slow),
