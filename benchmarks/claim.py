@@ -8,8 +8,9 @@
 Every planner with every number of simulations and every seed is trained at the same time, by the
 clock: the runs share the device, so each has had as much of it as any other (`--equal minutes`,
 their newest networks). With `--equal positions` the networks are those that had seen as many
-positions as the slowest run. Then all of them, each with its own planner, and a fixed player meet
-in one tournament. Any field of the preset may be changed, written --net.planes=32.
+positions as the slowest run. Then all of them, each with its own planner, a fixed player and, so
+that the weak ones have somebody to beat, some others meet in one tournament. Any field of the
+preset may be changed, written --net.planes=32.
 """
 
 import argparse
@@ -97,7 +98,7 @@ def rate(args: argparse.Namespace, found: dict[str, dict[str, Any]]) -> None:
     from halfmove.arena import command, tournament
 
     folder = args.folder / f"arena-{args.equal}-{args.evaluate}"
-    players = [*found, args.anchor]
+    players = [*found, *args.beside, args.anchor]
     command.main(
         players, games=args.games, at_once=args.at_once, folder=str(folder), seed=args.seed,
         anchors={args.anchor: 0.0}, game=args.game,
@@ -151,6 +152,7 @@ def main() -> None:
     parser.add_argument("--games", type=int, default=8, help="of each pair")
     parser.add_argument("--at-once", type=int, default=512)
     parser.add_argument("--anchor", default="gtp:gnugo --level 10", help="a player, 0 Elo")
+    parser.add_argument("--beside", nargs="*", default=["random", "mcts@100"], help="players too")
     parser.add_argument("--game", help="of the tournament, if not the runs'")
     parser.add_argument("--seed", type=int, default=0, help="of the tournament")
     parser.add_argument("--json")

@@ -1,22 +1,29 @@
 /* Judges games of connect four: whether a move gave away a win.
 
-   A line in: a side (0 moved first, 1 second), how many moves to pass over, the columns of a game,
-   1 to 7. A line out: a letter for each move. w: it keeps a win, by best play from both sides; x:
-   another move would have won and this one does not; -: there was no win; a dot: passed over, or
-   a move of the other side. A line that is no game gets a question mark. Built and driven by
-   connect_four.py.
+   Called with a number of processes and the size of the table, a power of two. A line in: a side
+   (0 moved first, 1 second), how many moves to pass over, the columns of a game, 1 to 7. A line out,
+   as soon as it is known: the number of the line in, and a letter for each move. w: it keeps a
+   win, by best play from both sides; x: another move would have won and this one does not; -:
+   there was no win; a dot: passed over, or a move of the other side. A line that is no game gets a
+   question mark. Built and driven by connect_four.py.
 
    A column has seven bits, of which the top one stays empty, the first column the lowest ones.
    Alpha-beta with a window between two of the three outcomes; a table keeps what is known of
-   positions, looked at from either side of the mirror as the same. */
+   positions, looked at from either side of the mirror as the same. The processes share it: an
+   entry is one number, which is written at once, and carries the name of its position. */
 
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 typedef uint64_t bits;
 
-enum { COLUMNS = 7, ROWS = 6, CELLS = COLUMNS * ROWS, TABLE = 1 << 25 };
+/* In positions of fewer discs than AHEAD the table is asked about all moves before one is tried. */
+enum { COLUMNS = 7, ROWS = 6, CELLS = COLUMNS * ROWS, GAMES = 65536, LONGEST = 64, AHEAD = 22 };
 
 static const bits BOTTOM = 0x40810204081ULL;                /* the lowest cell of every column */
 static const bits BOARD = 0x40810204081ULL * ((1 << ROWS) - 1);
@@ -75,8 +82,17 @@ static bits name(position p) {
 
 /* What is known of a position: its name, and bounds of its value, low + 1 and high + 1. */
 static bits *table;
+static int power;
 
-static bits *place(bits key) { return &table[(key * 0x9E3779B97F4A7C15ULL) >> 39]; }
+static bits *place(bits key) { return &table[(key * 0x9E3779B97F4A7C15ULL) >> (64 - power)]; }
+
+/* What the table says of a position: bounds of its value. */
+static void recall(bits key, int *least, int *most) {
+    bits known = *place(key);
+    int same = known >> 4 == key;
+    *least = same ? (int)(known & 3) - 1 : -1;
+    *most = same ? (int)(known >> 2 & 3) - 1 : 1;
+}
 
 /* The value for the player to move, who has no four on the next move: a bound of it if it is not
    between low and high, which are one apart. */
@@ -85,14 +101,19 @@ static int value(position p, int discs, int low, int high) {
     if (!moves) return discs == CELLS ? 0 : -1;
     if (discs >= CELLS - 2) return 0;
 
-    bits key = name(p), *slot = place(key), known = *slot;
-    int least = -1, most = 1;
-    if (known >> 4 == key) {
-        least = (int)(known & 3) - 1;
-        most = (int)(known >> 2 & 3) - 1;
-        if (least >= high || least == most) return least;
-        if (most <= low) return most;
-    }
+    bits key = name(p);
+    int least, most;
+    recall(key, &least, &most);
+    if (least >= high || least == most) return least;
+    if (most <= low) return most;
+    if (discs < AHEAD)
+        for (int i = 0; i < COLUMNS; i++) {
+            bits cell = moves & column(i);
+            int worst, found;
+            if (!cell) continue;
+            recall(name(dropped(p, cell)), &worst, &found);
+            if (-found >= high) return -found;
+        }
 
     /* Those that threaten most first, then those in the middle. */
     bits order[COLUMNS];
@@ -112,7 +133,7 @@ static int value(position p, int discs, int low, int high) {
     }
     if (best >= high && best > least) least = best;
     if (best <= low && best < most) most = best;
-    *slot = key << 4 | (bits)(most + 1) << 2 | (bits)(least + 1);
+    *place(key) = key << 4 | (bits)(most + 1) << 2 | (bits)(least + 1);
     return best;
 }
 
@@ -134,8 +155,7 @@ static char judged(position p, int discs, bits cell) {
 }
 
 /* Judges the moves from the last to the first, for what is late is known fast and helps. */
-static int answered(int side, int skip, const char *moves) {
-    char letters[CELLS + 1];
+static int answered(int side, int skip, const char *moves, char *letters) {
     position along[CELLS + 1] = {{0, 0}};
     bits cells[CELLS];
     int n = 0, over = 0;
@@ -150,20 +170,38 @@ static int answered(int side, int skip, const char *moves) {
     letters[n] = 0;
     for (int i = n - 1; i >= 0; i--)
         letters[i] = i >= skip && i % 2 == side ? judged(along[i], i, cells[i]) : '.';
-    puts(letters);
     return 1;
 }
 
-int main(void) {
-    char line[128];
-    table = calloc(TABLE, sizeof *table);
-    if (!table) return 1;
-    while (fgets(line, sizeof line, stdin)) {
+/* Takes lines until none is left. */
+static int worked(char lines[][LONGEST], int count, int *next) {
+    for (int i; (i = __atomic_fetch_add(next, 1, __ATOMIC_RELAXED)) < count;) {
         int side, skip;
-        char moves[CELLS + 2];
-        if (sscanf(line, "%d %d %43s", &side, &skip, moves) != 3 || !answered(side, skip, moves))
-            puts("?");
-        fflush(stdout);
+        char moves[LONGEST], letters[LONGEST], told[2 * LONGEST];
+        if (sscanf(lines[i], "%d %d %43s", &side, &skip, moves) != 3 ||
+            !answered(side, skip, moves, letters))
+            strcpy(letters, "?");
+        int size = snprintf(told, sizeof told, "%d %s\n", i, letters);
+        if (write(1, told, size) != size) return 1;
     }
     return 0;
+}
+
+static void *shared(size_t bytes) {
+    void *found = mmap(0, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return found == MAP_FAILED ? 0 : found;
+}
+
+int main(int given, char **words) {
+    static char lines[GAMES][LONGEST];
+    int count = 0, failed = 0, *next = shared(sizeof *next);
+    power = given == 3 ? atoi(words[2]) : 0;
+    if (power < 10 || power > 34 || !next) return 1;
+    table = shared(sizeof *table << power);
+    if (!table) return 1;
+    while (count < GAMES && fgets(lines[count], LONGEST, stdin)) count++;
+    for (int i = atoi(words[1]); i > 0; i--)
+        if (!fork()) _exit(worked(lines, count, next));
+    for (int status; wait(&status) > 0;) failed |= status;
+    return failed != 0;
 }

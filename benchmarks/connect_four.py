@@ -4,18 +4,17 @@
 
 The player meets plain MCTS from the start position, half of the games from either side. Every game
 is then judged by connect_four.c, which a C compiler (`cc`) builds first: after which moves a win
-was still there, and which ones gave it away. To prove the first moves of a hundred games takes more
-than an hour; `--skip 12` passes over them and takes seconds.
+was still there, and which ones gave it away. To prove the first moves takes long; `--skip 6` passes
+over them and takes a minute.
 """
 
 import argparse
 import json
+import os
 import subprocess
 import tempfile
-import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import IO
 
 import jax
 
@@ -33,32 +32,34 @@ def judged(
     games: Iterable[tuple[int, str]],
     skip: int = 0,
     heard: Callable[[str], None] = lambda word: None,
+    *,
+    processes: int = 1,
+    table: int = 22,
 ) -> list[str]:
     """For (side, columns) of games a letter for every move; connect_four.c says which.
 
-    `heard` is told of each game's as soon as it is known.
+    `heard` is told of each game's as soon as it is known. The table has 2 ** `table` entries of
+    eight bytes.
     """
-    lines = "".join(f"{side} {skip} {columns}\n" for side, columns in games)
-    found = []
+    lines = [f"{side} {skip} {columns}\n" for side, columns in games]
+    found = [""] * len(lines)
     with tempfile.TemporaryDirectory() as folder:
         program = str(Path(folder) / "solver")
         subprocess.run(["cc", "-O3", "-o", program, str(SOURCE)], check=True)
         pipe = subprocess.PIPE
-        with subprocess.Popen([program], stdin=pipe, stdout=pipe, text=True) as solver:
+        words = [program, str(processes), str(table)]
+        with subprocess.Popen(words, stdin=pipe, stdout=pipe, text=True) as solver:
             assert solver.stdin
             assert solver.stdout
-            threading.Thread(target=_write, args=(solver.stdin, lines)).start()
+            with solver.stdin as told:
+                told.writelines(lines)
             for line in solver.stdout:
-                found.append(line.strip())
-                heard(found[-1])
+                number, word = line.split()
+                found[int(number)] = word
+                heard(word)
     if solver.returncode:
         raise RuntimeError(f"the solver ended with status {solver.returncode}")
     return found
-
-
-def _write(pipe: IO[str], lines: str) -> None:
-    with pipe:
-        pipe.write(lines)
 
 
 def columns(record: Record) -> str:
@@ -76,6 +77,8 @@ def main() -> None:
     asked.add_argument("--games", type=int, default=100)
     asked.add_argument("--against", default="mcts@1000")
     asked.add_argument("--skip", type=int, default=0, help="first moves that are not judged")
+    asked.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="of the solver")
+    asked.add_argument("--table", type=int, default=27, help="a power of two, of 8 bytes each")
     asked.add_argument("--seed", type=int, default=0)
     asked.add_argument("--json", help="a file for the figures")
     given = asked.parse_args()
@@ -87,7 +90,10 @@ def main() -> None:
     sides = [record.players.index(one.name) for record in played]
     games = [(side, columns(record)) for side, record in zip(sides, played, strict=True)]
     print(f"{len(games)} different games; a line for each as it is judged", flush=True)
-    verdicts = judged(games, given.skip, heard=lambda word: print(word, flush=True))
+    verdicts = judged(
+        games, given.skip, heard=lambda word: print(word, flush=True),
+        processes=given.processes, table=given.table,
+    )  # fmt: skip
     figures = {
         "player": one.name,
         "against": other.name,

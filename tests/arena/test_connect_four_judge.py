@@ -63,7 +63,7 @@ def test_late_moves_are_judged_as_plain_python_does():
     games = [game for game in (random_game(rng) for _ in range(700)) if len(game[0]) > late + 2]
     assert len(games) > 40
     for side in (0, 1):
-        words = judged([(side, columns) for columns, _ in games], skip=late)
+        words = judged([(side, columns) for columns, _ in games], skip=late, processes=2, table=16)
         for word, (_, along) in zip(words, games, strict=True):
             for i, position in enumerate(along):
                 here = i >= late and i % 2 == side
