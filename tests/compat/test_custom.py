@@ -150,7 +150,7 @@ def loops(kind, seen):
     }[kind]
 
 
-@pytest.mark.parametrize("kind", ["python", "unrolled"])
+@pytest.mark.parametrize("kind", ["python", pytest.param("unrolled", marks=pytest.mark.slow)])
 def test_a_loop_of_the_users_own(kind):
     seen = []
 
@@ -192,7 +192,7 @@ def stochastic_of(package, actions, outcomes):
     return decision_fn, chance_fn
 
 
-@pytest.mark.parametrize("transform", [None, squashed])
+@pytest.mark.parametrize("transform", [None, pytest.param(squashed, marks=pytest.mark.slow)])
 def test_stochastic_policy(transform):
     def run(package, seed, invalid, depth):
         options = {} if transform is None else {"qtransform": transform}

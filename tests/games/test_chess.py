@@ -303,6 +303,7 @@ def test_a_finished_game_stays():
         play(GAME, state, "e2e4")
 
 
+@pytest.mark.slow
 def test_the_longest_game_is_a_draw():
     game = make("chess", max_plies=3)
     state = game.init(KEY)

@@ -29,7 +29,7 @@ def positions(count: int, seed: int):
 @pytest.mark.parametrize(
     "fens",
     [
-        [board.fen(en_passant="fen") for board in positions(25, 1)],
+        [board.fen(en_passant="fen") for board in positions(12, 1)],
         [
             "R6R/3Q4/1Q4Q1/4Q3/2Q4Q/Q4Q2/pp1Q4/kBNN1KB1 w - - 0 1",
             "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R b KQkq - 0 1",

@@ -49,10 +49,10 @@ SMALL = {"size": 5, "komi": 1.0}  # whole: draws happen
 
 
 def test_random_games_on_5x5():
-    referees = against_referee(1000, **SMALL)
-    assert len(referees) == 1000
-    assert sum(r.kos for r in referees) > 150
-    assert sum(r.superkos for r in referees) > 10
+    referees = against_referee(500, **SMALL)
+    assert len(referees) == 500
+    assert sum(r.kos for r in referees) > 75
+    assert sum(r.superkos for r in referees) > 5
     assert {r.result() for r in referees} == {-1, 0, 1}
 
 

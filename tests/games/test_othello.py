@@ -25,7 +25,7 @@ from tests.games.board_play import (
 from tests.games.board_referees import OthelloReferee
 
 GAME = Othello()
-GAMES, LENGTH = 1000, 72  # 60 discs, and passes
+GAMES, LENGTH = 500, 72  # 60 discs, and passes
 START = "---------------------------OX------XO--------------------------- X"
 
 
@@ -56,8 +56,8 @@ def test_random_games_as_the_referee_says(played):
         results.add(referee.result)
         early += len(referee.discs) < 64
     assert results == {(1, -1), (-1, 1), (0, 0)}
-    assert passes > 100
-    assert early > 3
+    assert passes > 50
+    assert early > 1
 
 
 def test_random_games_as_pgx_plays_them(played):

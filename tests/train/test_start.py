@@ -32,6 +32,7 @@ def test_the_network_of_another_run(tmp_path):
         small(tmp_path / "fourth", start=str(first), net=NetConfig(planes=5, blocks=1))
 
 
+@pytest.mark.slow
 def test_a_network_without_its_optimiser(tmp_path):
     """Those of the package have none, nor has a run's checkpoint that was kept for its network."""
     first = small(tmp_path / "first")

@@ -13,8 +13,13 @@ from halfmove.train import zoo
 from halfmove.train.trained import trained
 from tests.runs import small
 
+LARGE = {"go9", "hex9"}
 
-@pytest.mark.parametrize("name", zoo.names())
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(x, marks=pytest.mark.slow if x in LARGE else ()) for x in zoo.names()],
+)
 def test_a_network_wins_against_one_that_knows_nothing(name):
     card, net = zoo.card(name), trained(name)
     assert card.game == net.config.game

@@ -107,6 +107,7 @@ def test_by_plain_mcts(home):
     assert watched(home, ask(home, "/api/tables", ALONE)[1], "mcts@50")["score"] >= 0
 
 
+@pytest.mark.slow
 def test_by_hand_and_by_others(home):
     status, table, _ = ask(home, "/api/tables", ALONE)
     assert (status, table["seats"], table["score"]) == (201, ["person"], 0)

@@ -131,7 +131,9 @@ def test_an_engine_that_is_killed_is_told_and_started_again(home, visit):
 
 
 @needs_gnugo
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "how", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.slow)]
+)
 def test_no_engine_outlives_the_server(tmp_path, how):
     command = [sys.executable, "-m", "halfmove.cli", "web", "--no-browser", "--port", "0"]
     server = subprocess.Popen(

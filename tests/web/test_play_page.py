@@ -113,6 +113,7 @@ def test_a_whole_game_of_go_against_a_network(home, visit):
     expect(page.locator("#moves")).to_contain_text("pass")
 
 
+@pytest.mark.slow
 def test_a_whole_game_of_chess(home, visit):
     page = seated(home, visit, "chess max_plies=8", ["person", "random"])
     assert "draw" in to_the_end(page, first_piece)

@@ -121,8 +121,8 @@ def _parts(
 ) -> Iterator[list[Fixture]]:
     """Games to be played together, an even number of them; a person plays one at a time.
 
-    Those of a person, an engine or a clock are of the same two players. The others, which come
-    first, are of any: whoever plays in many pairs then searches for all of them at once.
+    Those of a person, an engine or a clock are of the same two players. The others are of
+    any: whoever plays in many pairs then searches for all of them at once.
     """
 
     def apart(fixture: Fixture) -> frozenset[int] | None:
@@ -130,7 +130,7 @@ def _parts(
         alone = any(isinstance(players[i], kinds) for i in fixture.players)
         return frozenset(fixture.players) if alone else None
 
-    together: dict[frozenset[int] | None, list[Fixture]] = {None: []}
+    together: dict[frozenset[int] | None, list[Fixture]] = {}
     for fixture in fixtures:
         together.setdefault(apart(fixture), []).append(fixture)
     for pair, mine in together.items():
