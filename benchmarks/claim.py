@@ -41,19 +41,13 @@ def command_of(args: argparse.Namespace, planner: str, simulations: int, seed: i
     words = [*HALFMOVE, "train", args.preset or PRESET, *([] if args.preset else SMALLER)]
     words += ["--folder", str(args.folder / name_of(planner, simulations, seed))]
     words += ["--seed", str(seed), "--iterations", "1000000", "--save-every", str(args.save_every)]
-    words += ["--rating.every", "0"]
+    words += ["--rating.every", "0", "--search.planner", planner]
+    words += ["--search.simulations", str(simulations)]
+    if planner != "muzero":
+        return [*words, *args.rest]
     # pUCT by MuZero's own rule, with the first moves drawn as in the papers; the options of the
     # preset are Gumbel's, and few of its moves are drawn.
-    own = ["--selfplay.explore", "30"] if planner == "muzero" else []
-    words += [
-        *own,
-        *args.rest,
-        "--search.planner",
-        planner,
-        "--search.simulations",
-        str(simulations),
-    ]
-    return [*words, "--search.options"] if planner == "muzero" else words
+    return [*words, "--selfplay.explore", "30", *args.rest, "--search.options"]
 
 
 def train(args: argparse.Namespace, runs: list[tuple[str, int, int]]) -> None:
