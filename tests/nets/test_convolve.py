@@ -7,13 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from halfmove.nets.convolve import convolve
+from halfmove.nets.convolve import as_products, convolve
 
 
 def plain(x, kernel, stride=1):
     return jax.lax.conv_general_dilated(
         x, kernel, (stride, stride), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
     )
+
+
+def products(x, kernel):
+    with as_products():
+        return convolve(x, kernel)
 
 
 def drawn(shape, window, planes, seed=0, dtype=jnp.float32):
@@ -38,10 +43,10 @@ def pulled(conv, x, kernel, gradient):
 )
 def test_as_jax_has_it(batch, size, window, planes, seed):
     x, kernel, gradient = drawn((batch, *size, planes[0]), window, planes[1], seed)
-    for ours, theirs in zip(
-        pulled(convolve, x, kernel, gradient), pulled(plain, x, kernel, gradient), strict=True
-    ):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-4)
+    expected = pulled(plain, x, kernel, gradient)
+    for conv in (convolve, products):
+        for ours, theirs in zip(pulled(conv, x, kernel, gradient), expected, strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-4)
 
 
 @pytest.mark.parametrize(("window", "stride"), [((2, 2), 1), ((4, 3), 1), ((3, 3), 2)])
@@ -51,6 +56,8 @@ def test_what_is_not_written_by_hand(window, stride):
     y = plain(x, kernel, stride)
     ours = pulled(lambda x, k: convolve(x, k, stride), x, kernel, y)
     theirs = pulled(lambda x, k: plain(x, k, stride), x, kernel, y)
+    with as_products():
+        np.testing.assert_allclose(convolve(x, kernel, stride), y, rtol=1e-5, atol=1e-4)
     for a, b in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-4)
 
@@ -70,8 +77,17 @@ def test_kernels_of_many_games_in_a_loop():
 
         return jax.jit(lambda k: jax.lax.fori_loop(0, 3, step, k))(kernels)
 
-    np.testing.assert_allclose(learn(convolve), learn(plain), rtol=1e-4, atol=1e-5)
+    for conv in (convolve, products):
+        np.testing.assert_allclose(learn(conv), learn(plain), rtol=1e-4, atol=1e-5)
     assert not np.allclose(learn(convolve), kernels, atol=1e-3)
+
+
+def test_a_batch_of_products_is_no_grouped_convolution():
+    x, kernel, _ = drawn((2, 4, 4, 3), (3, 3), 3)
+    with as_products():
+        text = str(jax.make_jaxpr(jax.vmap(convolve))(x[:, None], jnp.stack([kernel, kernel])))
+    assert "dot_general" in text
+    assert "conv_general_dilated" not in text
 
 
 def test_half_precision():

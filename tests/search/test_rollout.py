@@ -14,7 +14,7 @@ from halfmove.core.game import timestep
 from halfmove.models import Learned, Rules, Spec
 from halfmove.models.rollouts import Rollouts
 from halfmove.nets import NetConfig
-from halfmove.search import RolloutSearch, planner
+from halfmove.search import RolloutSearch, adapt, planner, simulate
 from halfmove.search.anytime import Anytime
 from tests.search import models
 from tests.search.rollout_oracle import Search
@@ -89,6 +89,15 @@ def test_policy_gradients_are_those_written_out_by_hand():
     agree(run("pgs", made, seed=1, memory=first.memory, **options), later)
     fresh = expected(made, seed=1, **options)
     assert any(a.lines != b.lines for a, b in zip(later, fresh, strict=True))
+
+
+def test_all_rows_may_walk_at_once(monkeypatch):
+    """As they do on a GPU."""
+    for module in (simulate, adapt):
+        monkeypatch.setattr(module, "at_a_time", lambda count, costly: count)
+    # A rate of its own: a program made for it before would be used again.
+    made, options = tables(), {"learning_rate": 0.37}
+    agree(run("pgs", made, **options), expected(made, **options))
 
 
 def test_states_need_not_be_the_same_again():

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import optax
 
 from halfmove.core.types import Array, pytree
-from halfmove.search.simulate import QUARTERS, Rows, Store, backward
+from halfmove.search.simulate import Rows, Store, at_a_time, backward
 
 # Parts of a network that are never adapted: batch norm, its statistics and its parameters.
 # Policy Gradient Search paper, section 3.2.
@@ -85,6 +85,7 @@ class Reader:
     read: Callable[[Store, Array, Array], Any]  # slots before and of states [B, K] -> [B, K, ...]
     logits: Callable[[dict[str, Array], Any], Array]  # of one game: what K read -> [K, A]
     each: Callable[[Callable[..., Any]], Callable[..., Any]]  # the same of many games
+    costly: bool  # whether that is a whole network
 
 
 def policy_of(adapt: Adapt, model: Any, params: Any) -> Policy:
@@ -152,7 +153,10 @@ def head(model: Any, policy: Policy) -> Reader:
         games = jnp.arange(slots.shape[0])[:, None]
         return jax.tree.map(lambda x: x[games, slots], store.features)
 
-    return Reader(read, lambda p, features: model.policy(policy.whole(p), features), jax.vmap)
+    def logits(p: dict[str, Array], features: Any) -> Array:
+        return model.policy(policy.whole(p), features)
+
+    return Reader(read, logits, jax.vmap, costly=False)
 
 
 def logits_of(reader: Reader, params: dict[str, Array]) -> Any:
@@ -186,10 +190,10 @@ def gradient(
 ) -> tuple[Array, dict[str, Array]]:
     """(returns at the root [B, K], the gradient of every game's own parameters [B, ...]).
 
-    Every state is read once, whichever simulations went through it; a quarter of K of each game
-    at a time, for there are fewer than moves.
+    Every state is read once, whichever simulations went through it; some of each game at a time,
+    for there are fewer than moves.
     """
-    games, count = rows.at.shape[0], max(1, rows.at.shape[1] // QUARTERS)
+    games, count = rows.at.shape[0], at_a_time(rows.at.shape[1], costly=reader.costly)
     every = jnp.arange(games)[:, None]
 
     def keep(gains: Array, i: Array, total: Array, on: Array) -> Array:

@@ -226,6 +226,7 @@ def _task(search: RolloutSearch, model: Model, going: Going, by: Guide) -> Task:
         remember=search.kept,
         cached=search.cached(model, going.store.node),
         rows=max(AT_ONCE, every // PARTS) if search.distinct else every,
+        costly=search.adapt is not None and search.adapt.everything,
     )
 
 

@@ -17,7 +17,7 @@ from halfmove.search.rule import TINY, Rule, best, softmax
 from halfmove.search.sequences import Sequences
 from halfmove.search.tree import Leaf, random_row
 
-QUARTERS = 4  # into which the simulations of a batch are divided while they walk
+QUARTERS = 4  # into which the simulations of a batch are divided where a turn costs its rows
 
 # (key, nodes [N, ...], actions [N]) -> (nodes, what the model says of them, features)
 Step = Callable[[Array, Any, Array], tuple[Any, Leaf, Any]]
@@ -66,10 +66,20 @@ class Task:
     remember: int  # how many sequences are remembered, of the first simulations
     cached: bool  # whether the states are, too
     rows: int  # of a model call, at most
+    costly: bool  # whether `logits` are those of a whole network
 
     def own(self, number: Array) -> Array:
         """[B, K] i32: where simulations put what they find; past what is kept, in turn."""
         return 1 + jnp.where(number < self.remember, number, self.remember + _columns(number))
+
+
+def at_a_time(count: int, *, costly: bool) -> int:
+    """How many of `count` rows of a game are worth a turn of their own.
+
+    On a CPU, and where a whole network says what a row does next, a turn takes as long as it has
+    rows, and few of them are wanted; else as long as its launches, however many rows they have.
+    """
+    return max(1, count // QUARTERS) if costly or jax.default_backend() == "cpu" else count
 
 
 def _columns(rows: Array) -> Array:
@@ -159,7 +169,7 @@ def _walk(task: Task, store: Store, seen: Sequences, rows: Rows) -> Rows:
     Some of those that stand in one at a time: few go far, and fewer wait for the model.
     """
     games, count = rows.at.shape
-    every, some = jnp.arange(games)[:, None], max(1, count // QUARTERS)
+    every, some = jnp.arange(games)[:, None], at_a_time(count, costly=task.costly)
 
     def moved(rows: Rows, on: Array) -> tuple[Rows, Array]:
         """By their next moves where these lead to known states; who has to choose again."""
@@ -170,6 +180,8 @@ def _walk(task: Task, store: Store, seen: Sequences, rows: Rows) -> Rows:
 
     def body(carry: tuple[Rows, Array]) -> tuple[Rows, Array]:
         rows, asks = carry
+        if some == count:
+            return moved(_choose(task, store, rows, asks), asks)
         who = jnp.argsort(~asks, axis=1, stable=True)[:, :some]
         on = jnp.take_along_axis(asks, who, axis=1)
         part = jax.tree.map(lambda x: x[every, who], rows)

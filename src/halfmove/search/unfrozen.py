@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from halfmove.core.types import Array, Model, Prediction, pytree
+from halfmove.nets.convolve import as_products
 from halfmove.search.adapt import Adapt, Policy, Reader, advantage, log_likelihood
 from halfmove.search.search import leaf_of
 from halfmove.search.simulate import Rows, Step, Store, backward
@@ -32,14 +33,18 @@ def shared(node: Any) -> bool:
 def each(f: Callable[..., Any]) -> Callable[..., Any]:
     """`f` of every game with parameters of its own, [B, ...] all; on a CPU one after the other.
 
-    A convolution with kernels of many games is a grouped one, which is slow there.
+    A convolution with kernels of many games is a grouped one, which is slow everywhere.
     """
 
     def one_by_one(*given: Any) -> Any:
         return jax.lax.map(lambda x: f(*x), given)
 
+    def together(*given: Any) -> Any:
+        with as_products():
+            return jax.vmap(f)(*given)
+
     def many(*given: Any) -> Any:
-        return jax.lax.platform_dependent(*given, cpu=one_by_one, default=jax.vmap(f))
+        return jax.lax.platform_dependent(*given, cpu=one_by_one, default=together)
 
     return many
 
@@ -55,7 +60,7 @@ def network(model: Model, policy: Policy) -> Reader:
         # Nothing is drawn with that key: the model repeats itself.
         return model.step(policy.whole(p), jax.random.key(0), *came)[2].logits
 
-    return Reader(read, logits, each)
+    return Reader(read, logits, each, costly=True)
 
 
 @pytree
