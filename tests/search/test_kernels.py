@@ -14,6 +14,7 @@ import pytest
 from halfmove.core.types import Edge, Prediction
 from halfmove.search import engine, kernels, names, planner
 from halfmove.search.planners import TREELESS, full_gumbel, muzero
+from halfmove.search.program import Game
 from halfmove.search.search import TreeSearch
 
 ACTIONS = 11
@@ -140,6 +141,31 @@ def test_a_rule_is_kept_only_if_it_sees_its_own_node_alone():
     assert kept(muzero(8, normalise="siblings"))
     assert not kept(muzero(8))
     assert not kept(full_gumbel(8, normalise="tree"))
+
+
+def test_what_nobody_has_written_is_no_address(monkeypatch):
+    """New memory holds anything; a GPU does not clamp what is read outside of an array.
+
+    The interpreter does, so the words that are read have to be watched.
+    """
+    far = []
+
+    def rubbish(shape, dtype):
+        return jnp.full(shape, 10**9 if dtype == jnp.int32 else 0.5, dtype)
+
+    def watched(game, ref, *at):
+        for i, size in zip(at, ref.shape, strict=True):
+            jax.debug.callback(lambda i, size=size: far.append(int(jnp.max(i)) >= size), i)
+        return words(game, ref, *at)
+
+    words = Game.words
+    monkeypatch.setattr(kernels.jax.lax, "empty", rubbish)
+    monkeypatch.setattr(Game, "words", watched)
+    # A number of simulations of its own: a program made for it before would be used again.
+    search("alphazero", "interpreter", simulations=23, leaves=4)
+    jax.effects_barrier()
+    assert far
+    assert not any(far)
 
 
 def closed_over(base: TreeSearch, extra) -> TreeSearch:

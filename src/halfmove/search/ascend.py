@@ -8,6 +8,7 @@ from jax.experimental.pallas import triton as plt
 
 from halfmove.core.types import Array
 from halfmove.search.program import ABOVE, NOWHERE, Game
+from halfmove.search.tree import UNVISITED
 
 Scalars = tuple[Any, ...]
 Path = tuple[Array, Array]
@@ -141,7 +142,9 @@ def keep_ends(
     lanes = jnp.arange(game.build.levels, dtype=jnp.int32)
     node = jnp.maximum(nodes, 0)
     choice, child = game.choice(node)
-    choice = jnp.where(asked, choice, -1)
+    # A leaf under way is not asked: nothing is written there yet, and what it takes for the
+    # number of a node would be read far outside of the tree.
+    choice, child = jnp.where(asked, choice, -1), jnp.where(asked, child, UNVISITED)
     beyond = game.words(t["end"], b, jnp.maximum(child, 0))
     own = jnp.where((child >= 0) & (beyond >= 0), beyond, node * width + choice)
     own = jnp.where(choice >= 0, own, NOWHERE)
