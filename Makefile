@@ -47,7 +47,7 @@ test: $(DEV)  ## the default tests
 	$(PYTEST) -m 'not slow' $(ARGS)
 
 test-all: $(DEV)  ## every test, the slow ones included
-	$(PYTEST) $(ARGS)
+	HALFMOVE_TEST_KEYS=1 $(PYTEST) $(ARGS)
 
 lint: $(DEV)  ## style of every Python file
 	$(BIN)/ruff check

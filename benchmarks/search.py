@@ -149,15 +149,42 @@ def against_mctx(shapes: list[tuple[int, int, int]], args: argparse.Namespace) -
     return rows
 
 
-def growth(args: argparse.Namespace) -> dict[str, float]:
-    """time(n = 800) / time(n = 100) at 64 games of 82 actions."""
+def growth(args: argparse.Namespace) -> dict[str, dict[str, float]]:
+    """time(n = 800) / time(n = 100) at 64 games of 82 actions, and what of it is the deeper walk.
+
+    A simulation costs as much as its line has moves, and lines grow: so their lengths are told,
+    and the same ratio where no line has more than two moves.
+    """
     out = {}
     for name, (_, options) in PAIRS.items():
-        runs = {str(n): ours(name, 64, 82, n, **options) for n in (100, 800)}
+        short = options | {"max_depth": 2}
+        runs = {
+            f"{kind} {n}": ours(name, 64, 82, n, **chosen)
+            for kind, chosen in (("all", options), ("short", short))
+            for n in (100, 800)
+        }
         best = interleaved(runs, args.repeat, args.budget)
-        out[name] = best["800"] / best["100"]
-        print(f"{name}: time(n=800) / time(n=100) = {out[name]:.2f}", flush=True)
+        moves = {n: _moves(name, n, **options) for n in (100, 800)}
+        out[name] = {
+            "growth": best["all 800"] / best["all 100"],
+            "moves_100": moves[100],
+            "moves_800": moves[800],
+            "growth_of_two_moves": best["short 800"] / best["short 100"],
+        }
+        print(
+            f"{name}: time(n=800) / time(n=100) = {out[name]['growth']:.2f}, a line has "
+            f"{moves[100]:.1f} and {moves[800]:.1f} moves, {moves[800] / moves[100]:.2f} times as "
+            f"many; with at most two moves {out[name]['growth_of_two_moves']:.2f}",
+            flush=True,
+        )
     return out
+
+
+def _moves(name: str, simulations: int, **options: Any) -> float:
+    """Mean length of the lines of such a search."""
+    model = Free(82)
+    plan = planner(name, simulations=simulations, **options)
+    return float(jnp.mean(plan(jax.random.key(0), model, None, model.start(64)).depth))
 
 
 def many_leaves(args: argparse.Namespace) -> dict[str, float]:

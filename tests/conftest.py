@@ -1,4 +1,4 @@
-"""How every test runs: on the CPU unless asked, and with no random key used twice."""
+"""How every test runs: on the CPU unless asked, and where keys are handled none is used twice."""
 
 import importlib.util
 import mmap
@@ -34,7 +34,6 @@ if not ON_GPU:
     os.environ["JAX_PLATFORMS"] = "cpu"  # for the processes that tests start
 os.environ["MPLBACKEND"] = "agg"
 
-jax.config.update("jax_debug_key_reuse", True)
 jax.config.update("jax_numpy_dtype_promotion", "standard")
 
 # The first call of a test compiles, which no deadline survives.
@@ -51,6 +50,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("gpu"):
             item.add_marker(skip)
+
+
+# The rooms in which keys are drawn and passed on. To look after every key costs a fifth of the
+# time to trace a program, so elsewhere it is done by `make test-all` alone.
+KEYED = {"contracts", "search", "models", "selfplay", "replay", "learn", "train"}
+EVERYWHERE = os.environ.get("HALFMOVE_TEST_KEYS", "") not in ("", "0")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _no_key_is_used_twice(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A key that is used twice is an error, in the rooms that handle them."""
+    with jax.debug_key_reuse(EVERYWHERE or request.path.parent.name in KEYED):
+        yield
 
 
 @pytest.fixture(autouse=True, scope="module")

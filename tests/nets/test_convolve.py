@@ -33,7 +33,7 @@ def pulled(conv, x, kernel, gradient):
     return y, *back(gradient)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     batch=st.integers(1, 3),
     size=st.tuples(st.integers(1, 6), st.integers(1, 6)),
