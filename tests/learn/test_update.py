@@ -181,3 +181,15 @@ def test_clipping_keeps_the_direction():
 def test_a_wrong_config_is_refused(options, words):
     with pytest.raises(ValueError, match=words):
         OptimiserConfig(**options)
+
+
+@pytest.mark.parametrize("kind", ["rules"])
+def test_a_batch_without_weight_teaches_nothing(kind):
+    """As before the first game has ended: batch norm remembers nothing of it, and no rate falls."""
+    step, given = compiled(kind), batch(kind)
+    variables, state = begin(kind)
+    before = jax.tree.map(np.array, (variables, state))
+    nothing = replace(given, targets=replace(given.targets, weight=np.zeros(N, np.float32)))
+    variables, state, metrics = step(variables, state, nothing)
+    assert float(metrics["skipped"]) == 0
+    jax.tree.map(np.testing.assert_array_equal, (variables, state), before)

@@ -31,6 +31,7 @@ def update(
     """(variables, optimiser's state, metrics) after one step; to be called under `jit`.
 
     If the loss or its gradient is not finite nothing changes, and `metrics["skipped"]` is 1.
+    Nothing changes either if the whole batch has no weight: no game may have ended yet.
     Begin with `optimiser.init(variables["params"])`.
     """
 
@@ -43,9 +44,12 @@ def update(
     norm = optax.tree.norm(gradient)
     changes, moved = optimiser.update(gradient, opt_state, params)
     fine = jnp.isfinite(total) & jnp.isfinite(norm)
+    # What stands in such a batch is one position again and again. Batch norm would remember a
+    # variance of nearly nothing, and games would be played by a network that is sure of anything.
+    learned = fine & jnp.any(batch.targets.weight != 0)
 
     def kept(new: Any, old: Any) -> Any:
-        return jax.tree.map(lambda x, y: jnp.where(fine, x, y), new, old)
+        return jax.tree.map(lambda x, y: jnp.where(learned, x, y), new, old)
 
     after = {
         "params": kept(optax.apply_updates(params, changes), params),
