@@ -53,6 +53,9 @@ class Keep:
             raise ValueError(f"every must be at least 0, got {self.every}")
 
 
+USUAL = Keep()
+
+
 class Restored(NamedTuple):
     """What a checkpoint held."""
 
@@ -76,7 +79,7 @@ def save(
     tree: Mapping[str, Any],
     meta: Mapping[str, Any] | None = None,
     *,
-    keep: Keep = Keep(),  # noqa: B008  (frozen)
+    keep: Keep = USUAL,
 ) -> None:
     """Writes checkpoint `number`, then removes those that `keep` does not name.
 
@@ -94,7 +97,7 @@ class Writer:
     the tree; `save` above needs only that of the largest array.
     """
 
-    def __init__(self, folder: Path, *, keep: Keep = Keep()) -> None:  # noqa: B008  (frozen)
+    def __init__(self, folder: Path, *, keep: Keep = USUAL) -> None:
         self._folder, self._keep = folder, keep
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="checkpoint")
         self._pending: Future[None] | None = None
