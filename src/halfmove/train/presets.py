@@ -12,12 +12,12 @@ from halfmove.nets import HeadConfig, NetConfig
 from halfmove.train.config import (
     LearnConfig,
     RatingConfig,
-    ReanalyseConfig,
     ReplayConfig,
     SearchConfig,
     SelfPlayConfig,
     TrainConfig,
 )
+from halfmove.train.host_presets import atari, atari_gpu, cartpole, cartpole_q
 
 
 @dataclass(frozen=True)
@@ -176,12 +176,17 @@ def minutes(game: str, iterations: int = 150) -> TrainConfig:
     )
 
 
-def large_board(game: str, iterations: int) -> TrainConfig:
-    """Chess and shogi on two cores: fewer games and simulations, since a move costs more."""
+def large_board(game: str, iterations: int, simulations: int = 8) -> TrainConfig:
+    """Chess and shogi on two cores: fewer games and simulations, since a move costs more.
+
+    In shogi, where pieces never leave the game, few games of a young network end by chance: it
+    needs as many simulations, and moves considered, as find most mates in one.
+    """
     config = small(game, iterations=iterations, save_every=25)
+    considered = f"considered={max(simulations, 16)}"
     return replace(
         config,
-        search=SearchConfig(simulations=8, options=(RESULTS,)),
+        search=SearchConfig(simulations=simulations, options=(RESULTS, considered)),
         selfplay=SelfPlayConfig(lanes=32, chunk=16, explore=30),
         learn=replace(config.learn, begin=2_000),
         rating=RatingConfig(every=50, games=16, simulations=8),
@@ -253,101 +258,6 @@ def muzero_gpu(game: str) -> TrainConfig:
     )
 
 
-def cartpole() -> TrainConfig:
-    """Gumbel MuZero on the host's environments, to the time limit."""
-    return TrainConfig(
-        game="gymnasium:CartPole-v1",
-        model="learned",
-        iterations=400,
-        save_every=50,
-        net=NetConfig(
-            kind="mlp",
-            planes=64,
-            blocks=1,
-            norm="none",
-            value=HeadConfig("categorical", size=20),
-            reward=HeadConfig("categorical", size=2),
-        ),
-        # Returns are from 0 to 1 / (1 - γ). Scaled by the two siblings alone, the better of two
-        # actions always gets the whole policy, however little better it is.
-        search=SearchConfig(simulations=16, options=("normalise=(0.0,100.0)",)),
-        selfplay=SelfPlayConfig(lanes=32, chunk=16, explore=0),
-        replay=ReplayConfig(positions=16_000),  # returns bootstrap from values as old as this
-        learn=LearnConfig(
-            batch=256,
-            samples=8.0,
-            begin=2_000,
-            unroll=5,
-            steps=50,  # with 10, runs were stuck in a drift that leaves the track after 200 moves
-            discount=0.99,
-            loss=LossConfig(l2=1e-5),
-            optimiser=OptimiserConfig(schedule="cosine", updates=6_300, final=0.02, clip=5.0),
-        ),
-    )
-
-
-def cartpole_q() -> TrainConfig:
-    """Q-learning instead: one head, no search, returns of five moves and a target network."""
-    config = cartpole()
-    return replace(
-        config,
-        model="q",
-        net=replace(config.net, value=HeadConfig("categorical", size=20)),
-        search=SearchConfig("prior", 0, ("temperature=0.5",)),
-        learn=replace(config.learn, unroll=0, steps=5, optimiser=OptimiserConfig(clip=5.0)),
-        reanalyse=ReanalyseConfig(share=1.0, target_every=200),
-    )
-
-
-def atari(rom: str) -> TrainConfig:
-    """Gumbel MuZero with Reanalyze on two cores, to see it run: few planes of small grey frames."""
-    return TrainConfig(
-        game=f"atari:{rom} grey=true history=4 full_actions=false size=48",
-        model="learned",
-        iterations=200,
-        save_every=50,
-        net=NetConfig(
-            kind="atari",
-            planes=16,
-            blocks=1,
-            value=HeadConfig("categorical"),
-            reward=HeadConfig("categorical"),
-        ),
-        search=SearchConfig(simulations=8, options=("c_scale=0.1",)),
-        selfplay=SelfPlayConfig(lanes=8, chunk=16, explore=0),
-        replay=ReplayConfig(positions=50_000, kind="prioritised"),
-        learn=LearnConfig(
-            batch=32,
-            samples=2.0,
-            begin=1_000,
-            unroll=5,
-            steps=5,
-            discount=0.997,
-            loss=LossConfig(value_weight=0.25),
-            optimiser=OptimiserConfig(clip=5.0),
-        ),
-        reanalyse=ReanalyseConfig(share=0.8),
-        rating=RatingConfig(every=100, games=16, simulations=8),
-    )
-
-
-def atari_gpu(rom: str) -> TrainConfig:
-    """The same with the frames of the MuZero paper, and the Gumbel paper's 16 simulations."""
-    config = atari(rom)
-    return replace(
-        config,
-        game=f"atari:{rom}",
-        iterations=1_000,
-        save_every=100,
-        net=replace(config.net, planes=128, blocks=8),
-        search=SearchConfig(simulations=16, options=("c_scale=0.1", "considered=18")),
-        selfplay=SelfPlayConfig(lanes=128, chunk=16, explore=0),
-        replay=ReplayConfig(positions=500_000, gigabytes=20.0, kind="prioritised"),
-        learn=replace(config.learn, batch=512, begin=20_000),
-        rating=RatingConfig(every=100, games=32, simulations=16),
-    )
-
-
 _LARGE = "one GPU"
 PRESETS: dict[str, Preset] = {
     "tic_tac_toe": Preset(tic_tac_toe, "Gumbel AlphaZero to perfect play in a minute"),
@@ -370,10 +280,14 @@ PRESETS: dict[str, Preset] = {
     "animal_shogi": Preset(lambda: minutes("animal_shogi"), "Gumbel AlphaZero"),
     "gardner_chess": Preset(lambda: minutes("gardner_chess"), "Gumbel AlphaZero"),
     "chess": Preset(lambda: large_board("chess", 250), "Gumbel AlphaZero, its first steps"),
-    "shogi": Preset(lambda: large_board("shogi", 100), "Gumbel AlphaZero, its first steps"),
+    "shogi": Preset(lambda: large_board("shogi", 100, 32), "Gumbel AlphaZero, its first steps"),
     "2048": Preset(lambda: points(minutes("2048")), "Gumbel AlphaZero for one player and chance"),
     "cartpole": Preset(cartpole, "Gumbel MuZero to a return of 500, minutes"),
     "cartpole-q": Preset(cartpole_q, "Q-learning with the same network, for comparison"),
+    "atari-road_runner": Preset(
+        lambda: atari("road_runner", 120),
+        "Gumbel MuZero with Reanalyze: learns to run in three minutes; needs [atari]",
+    ),
     "atari-ms_pacman": Preset(
         lambda: atari("ms_pacman"), "Gumbel MuZero with Reanalyze, to see it run; needs [atari]"
     ),
