@@ -62,13 +62,13 @@ def cartpole_q() -> TrainConfig:
     )
 
 
-def atari(rom: str, iterations: int = 200) -> TrainConfig:
+def atari(rom: str) -> TrainConfig:
     """Gumbel MuZero with Reanalyze on two cores: few planes of small grey frames."""
     return TrainConfig(
         game=f"atari:{rom} grey=true history=4 full_actions=false size=48",
         model="learned",
-        iterations=iterations,
-        save_every=iterations // 4,
+        iterations=200,
+        save_every=50,
         net=NetConfig(
             kind="atari",
             planes=16,
@@ -90,7 +90,7 @@ def atari(rom: str, iterations: int = 200) -> TrainConfig:
             optimiser=OptimiserConfig(clip=5.0),
         ),
         reanalyse=ReanalyseConfig(share=0.8),
-        rating=RatingConfig(every=iterations // 2, games=16, simulations=8),
+        rating=RatingConfig(every=50, games=16, simulations=8),
     )
 
 

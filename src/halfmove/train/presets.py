@@ -285,8 +285,8 @@ PRESETS: dict[str, Preset] = {
     "cartpole": Preset(cartpole, "Gumbel MuZero to a return of 500, minutes"),
     "cartpole-q": Preset(cartpole_q, "Q-learning with the same network, for comparison"),
     "atari-road_runner": Preset(
-        lambda: atari("road_runner", 120),
-        "Gumbel MuZero with Reanalyze: learns to run in three minutes; needs [atari]",
+        lambda: atari("road_runner"),
+        "Gumbel MuZero with Reanalyze: learns to run, most seeds; needs [atari]",
     ),
     "atari-ms_pacman": Preset(
         lambda: atari("ms_pacman"), "Gumbel MuZero with Reanalyze, to see it run; needs [atari]"
