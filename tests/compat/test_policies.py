@@ -102,9 +102,9 @@ TRANSFORMS = {
     ("policy", "name"),
     [
         pytest.param("muzero_policy", "range", marks=pytest.mark.slow),
-        ("muzero_policy", "siblings"),
+        pytest.param("muzero_policy", "siblings", marks=pytest.mark.slow),
         ("muzero_policy", "scales"),
-        ("gumbel_muzero_policy", "range"),
+        pytest.param("gumbel_muzero_policy", "range", marks=pytest.mark.slow),
         pytest.param("gumbel_muzero_policy", "siblings", marks=pytest.mark.slow),
         ("gumbel_muzero_policy", "raw value"),
         ("gumbel_muzero_policy", "as is"),

@@ -58,10 +58,10 @@ def test_random_games_on_5x5():
 
 @pytest.mark.parametrize("options", [
     {"size": 9, "count": 60},
-    {"size": 9, "count": 40, "suicide": True},
+    pytest.param({"size": 9, "count": 40, "suicide": True}, marks=pytest.mark.slow),
     {"size": 5, "count": 500, "suicide": True, "komi": 0.5},
     {"size": 2, "count": 250, "suicide": True, "komi": 0.0},
-    {"size": 7, "count": 30, "max_moves": 300, "history": 1},
+    pytest.param({"size": 7, "count": 30, "max_moves": 300, "history": 1}, marks=pytest.mark.slow),
     pytest.param({"size": 19, "count": 16}, marks=pytest.mark.slow),
 ], ids=str)  # fmt: skip
 def test_random_games(options):

@@ -84,8 +84,10 @@ def test_each_game_follows_the_schedule_of_its_own_candidates():
         assert not rounds[game, len(lots) :].any()
 
 
-@pytest.mark.parametrize("leaves", [1, 4])
-@pytest.mark.parametrize(("considered", "n"), [(4, 8), (16, 13), (6, 50)])
+@pytest.mark.parametrize(("considered", "n", "leaves"), [
+    (4, 8, 1), (16, 13, 1), (6, 50, 4),
+    *(pytest.param(*each, marks=pytest.mark.slow) for each in [(4, 8, 4), (16, 13, 4), (6, 50, 1)]),
+])  # fmt: skip
 def test_visits_on_bandits_with_different_numbers_of_legal_arms(considered, n, leaves):
     """Without noise and with equal logits merit is q alone: the visits are the plain ones."""
     rng = np.random.default_rng(3)

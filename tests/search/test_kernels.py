@@ -85,7 +85,7 @@ def test_all_engines_grow_the_same_tree(name, leaves):
 
 
 @pytest.mark.parametrize("options", [
-    {"name": "full_gumbel", "max_depth": 2},
+    pytest.param({"name": "full_gumbel", "max_depth": 2}, marks=pytest.mark.slow),
     {"name": "muzero", "max_depth": 3},
     {"name": "alphazero", "max_depth": 1, "leaves": 4},
     pytest.param({"name": "full_gumbel", "normalise": "tree"}, marks=pytest.mark.slow),
@@ -101,7 +101,7 @@ def test_the_same_with_other_options(options):
         assert_same(xla, other)
 
 
-@pytest.mark.parametrize("simulations", [1, 50])
+@pytest.mark.parametrize("simulations", [1, pytest.param(50, marks=pytest.mark.slow)])
 def test_few_and_many_simulations(simulations):
     xla, *others = (search("full_gumbel", e, simulations=simulations) for e in ENGINES)
     for other in others:
