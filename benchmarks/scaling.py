@@ -95,6 +95,8 @@ def picture(rows: list[dict[str, Any]], path: str) -> None:
         error = [[abs(row["elo"] - row[end]) for row in mine] for end in ("low", "high")]
         panel.errorbar([row["simulations"] for row in mine], elo, error, marker="o", label=planner)
     panel.set_xscale("log", base=2)
+    places = sorted({row["simulations"] for row in rows})
+    panel.set_xticks(places, labels=map(str, places))
     panel.set(xlabel="simulations a move", ylabel="Elo, the raw network at 0")
     panel.grid(alpha=0.3)
     figure.legend(loc="outside lower center", ncols=4)
