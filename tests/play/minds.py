@@ -10,9 +10,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from halfmove.arena.players import Mind
 from halfmove.core.game import Game, edge, over
 from halfmove.core.types import Array, Edge, Prediction, TimeStep
-from halfmove.play.minds import Mind
 from halfmove.play.server import Lines
 from halfmove.search import planner
 

@@ -11,11 +11,11 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 
+from halfmove.arena.players import Mind
 from halfmove.games.gardner_chess import GardnerChess
 from halfmove.games.go import Go
 from halfmove.games.hex import Hex
 from halfmove.play import gtp_go, htp, uci
-from halfmove.play.minds import Mind
 from halfmove.play.opinion import Line, Opinion
 from halfmove.play.seat import Limits, Seat
 from halfmove.play.server import Lines, speaker

@@ -6,10 +6,10 @@ import time
 import numpy as np
 import pytest
 
+from halfmove.arena.players import Mind
 from halfmove.games.go import Go
 from halfmove.games.go_text import handicap_points
 from halfmove.play import gtp, gtp_go
-from halfmove.play.minds import Mind
 from halfmove.play.seat import Limits
 from tests.play.minds import Live, even, spoken
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from halfmove import games
+from halfmove.arena.players import Mind
 from halfmove.models import Rules
 from halfmove.nets import NetConfig
-from halfmove.play import uci
-from halfmove.play.minds import Mind
+from halfmove.play import htp, uci
 from halfmove.play.seat import Limits, Seat
 from halfmove.play.thinking import Thinker
 from halfmove.search import planner
@@ -19,7 +19,11 @@ GAME = games.make("tic_tac_toe")
 MODEL = Rules(GAME, NetConfig(kind="mlp", planes=4, blocks=1, head_width=4))
 
 
-def pgs(game):
+HEX = games.make("hex", size=3)
+HEX_MODEL = Rules(HEX, NetConfig(kind="mlp", planes=4, blocks=1, head_width=4))
+
+
+def pgs(game, model=MODEL):
     """Policy Gradient Search with a network that knows nothing."""
 
     def planner_for(simulations):
@@ -29,7 +33,11 @@ def pgs(game):
             truncate="fixed", horizon=9,  # to the end, for the network has no values
         )  # fmt: skip
 
-    return Mind(game, MODEL, MODEL.init(jax.random.key(0)), planner_for)
+    return Mind(game, model, model.init(jax.random.key(0)), planner_for)
+
+
+def pgs_of_hex(game):
+    return pgs(game, HEX_MODEL)
 
 
 @pytest.fixture
@@ -85,3 +93,32 @@ def test_the_memory_is_that_of_the_search_before(given):
     seat.begin(budget=8)
     assert size(given[1]) > 0
     jax.tree.map(np.testing.assert_array_equal, given[1], jax.device_get(thinking.memory))
+
+
+def test_a_position_looked_at_again_is_searched_as_at_first(given):
+    seat = Seat(pgs, GAME, Limits(simulations=8), seed=0)
+
+    def search():
+        thinking = seat.begin(budget=8)
+        while not thinking.done:
+            thinking.go_on(0.0)
+
+    search()
+    search()  # the same once more, as `reg_genmove` does
+    assert [memory is None for memory in given] == [True, True]
+    seat.play(4)
+    search()
+    seat.past = seat.past[:-1]  # taken back
+    search()
+    assert [memory is None for memory in given] == [True, True, False, True]
+
+
+@pytest.mark.parametrize("command", ["clear_board", "boardsize 3"])
+def test_a_board_that_is_cleared_begins_a_new_game(given, command):
+    lines = ("genmove b", command, "genmove b", "play w a1", "genmove b", command, "play b a1",
+             "genmove w", "")  # fmt: skip
+    said = io.BytesIO()
+    htp.main(pgs_of_hex, HEX, limits=Limits(simulations=8), seed=0,
+             given=io.BytesIO("\n".join(lines).encode()), said=said)  # fmt: skip
+    assert "?" not in said.getvalue().decode()
+    assert [memory is None for memory in given] == [True, True, False, True]

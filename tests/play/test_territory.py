@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from halfmove import games
+from halfmove.arena.players import Mind
 from halfmove.games.go import Go
 from halfmove.models import Rules
 from halfmove.nets import NetConfig
 from halfmove.play import gtp_go, katago
-from halfmove.play.minds import Mind
 from halfmove.play.seat import Limits
 from halfmove.play.territory import territories
 from halfmove.search import planner

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from halfmove import games
+from halfmove.arena.players import Mind
 from halfmove.play.clock import Clock, seconds
-from halfmove.play.minds import Mind
 from halfmove.play.opinion import Line
 from halfmove.play.thinking import Thinker, Thinking, opinions
 from halfmove.search import anytime

@@ -98,8 +98,8 @@ class Search:
         return self.total / np.maximum(self.visits, 1)
 
     def first_move(self, prior: np.ndarray, legal: np.ndarray, pending: np.ndarray) -> int:
-        """pUCT; what is under way counts as lost, by the worst that is known."""
-        worst = np.where(self.visits > 0, self.q, self.value).min()
+        """pUCT; what is under way counts as lost: the worst that is known, at most 0."""
+        worst = np.where(self.visits > 0, self.q, min(self.value, 0.0)).min()
         visits = self.visits + pending
         q = (self.total + worst * pending) / np.maximum(visits, 1)
         count = 1 + visits.sum()

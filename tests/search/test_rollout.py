@@ -11,6 +11,7 @@ import pytest
 
 from halfmove import games
 from halfmove.core.game import timestep
+from halfmove.core.types import Edge, Prediction
 from halfmove.models import Learned, Rules, Spec
 from halfmove.models.rollouts import Rollouts
 from halfmove.nets import NetConfig
@@ -159,6 +160,38 @@ def test_all_of_a_table_is_its_head(repeats):
 
 
 @slow
+class Flat:
+    """Eight moves, all alike, and a root of the given value."""
+
+    def root(self, params, key, timestep):
+        return timestep, Prediction(jnp.zeros((1, 8)), timestep)
+
+    def step(self, params, key, node, action):
+        edge = Edge(jnp.zeros(action.shape), -jnp.ones(action.shape))
+        return node, edge, Prediction(jnp.zeros((len(action), 8)), -node)
+
+
+@pytest.mark.parametrize("value", [-0.9, 0.0, 0.9])
+def test_a_simulation_under_way_counts_as_lost_whatever_the_root_is_worth(value):
+    search = planner("mcs", simulations=8, leaves=8, **QUIET)
+    plan = search(jax.random.key(0), Flat(), None, jnp.asarray([value]))
+    np.testing.assert_array_equal(plan.stats.visits, np.ones((1, 8)))
+
+
+@pytest.mark.parametrize("name", ["lbfgs", "polyak_sgd", "chain", "nobody"])
+def test_an_optimiser_that_needs_more_than_a_gradient_is_refused(name):
+    with pytest.raises(ValueError, match=rf"optimiser must .*'{name}'"):
+        planner("pgs", simulations=8, optimiser=name)
+
+
+def test_numbers_that_make_no_sense_are_refused():
+    with pytest.raises(ValueError, match="learning_rate must be at least 0 and finite, got inf"):
+        planner("pgs", simulations=8, learning_rate=float("inf"))
+    for name in ("mcs", "alphazero"):
+        with pytest.raises(ValueError, match="c_puct must be at least 0 and finite, got -1"):
+            planner(name, simulations=8, c_puct=-1.0)
+
+
 def test_any_optimiser_of_optax():
     made = tables()
     named = run("pgs", made, optimiser="adam", learning_rate=0.1)

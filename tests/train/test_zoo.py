@@ -9,8 +9,9 @@ from halfmove.arena.players import game_of, player
 from halfmove.cli import main
 from halfmove.play.terminal import opponent
 from halfmove.selfplay.match import match, score
-from halfmove.train import zoo
-from halfmove.train.trained import trained
+from halfmove.train import checkpoint, zoo
+from halfmove.train.presets import PRESETS
+from halfmove.train.trained import saved, trained
 from tests.runs import small
 
 LARGE = {"go9", "hex9"}
@@ -25,6 +26,7 @@ def test_a_network_wins_against_one_that_knows_nothing(name):
     assert card.game == net.config.game
     assert card.positions == net.positions
     assert card.seed == net.config.seed
+    assert card.preset in PRESETS
     assert all(vars(card).values()) or card.seed == 0
     game = game_of([f"{name}-net:prior"])
     assert type(game) is type(net.game)
@@ -55,15 +57,22 @@ def test_a_run_is_added_with_its_card(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(zoo, "ROOT", tmp_path / "zoo")
     assert main(["zoo", "ttt", "--add", str(run), "--rating", "none"]) == 1
     assert "give command, device too" in capsys.readouterr().err
-    words = ["--command", "halfmove train", "--device", "a", "--rating", "none"]
+    words = ["--command", "halfmove train ttt", "--device", "a", "--rating", "none"]
+    strange = ["--command", "by hand", *words[2:]]
+    assert main(["zoo", "ttt", "--add", str(run), *strange]) == 1
+    assert "expected 'halfmove train PRESET" in capsys.readouterr().err
     assert main(["zoo", "../ttt", "--add", str(run), *words]) == 1
     assert "letters, digits and dashes" in capsys.readouterr().err
+    # A network that learned for longer, whose place it takes.
+    checkpoint.save(tmp_path / "zoo" / "ttt" / "checkpoints", 1000, {"variables": {}})
     assert main(["zoo", "ttt", "--add", str(run), *words]) == 0
     assert zoo.names() == ["ttt"]
+    assert saved("ttt") == saved(run)[-1:]
     mine, theirs = trained("ttt").variables, trained(run).variables
     assert jax.tree.all(jax.tree.map(lambda a, b: (a == b).all(), mine, theirs))
     kept = json.loads((tmp_path / "zoo" / "ttt" / "card.json").read_text())
     assert kept["positions"] == 32
+    assert kept["preset"] == "ttt"
     assert kept["minutes"] == round(zoo.minutes(run), 1)
     assert zoo.minutes(run) > 0
     parts = [path.name for path in (tmp_path / "zoo" / "ttt" / "checkpoints").glob("*/*.safe*")]

@@ -15,16 +15,17 @@ gtp:gnugo --level 10         an outside engine, see arena/engines/line.py
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from halfmove import games
 from halfmove.arena.engines import Line, is_engine
 from halfmove.arena.engines import read as read_engine
 from halfmove.arena.timed import TimedSearch
 from halfmove.core.game import Game
-from halfmove.core.types import Planner
+from halfmove.core.types import Model, Planner
 from halfmove.search.planners import PLANNERS
 from halfmove.selfplay.boards import Searcher
 from halfmove.selfplay.match import mcts
@@ -32,6 +33,7 @@ from halfmove.train.durable import RunError
 from halfmove.train.trained import config_of, trained
 from halfmove.train.zoo import place
 
+PLAIN = "mcts"  # the searcher without a network
 SIMULATIONS = 64  # where a line does not say
 PERSONS = ("person", "human")
 _LINE = re.compile(
@@ -92,27 +94,48 @@ def player(text: str, game: Game) -> Player:
         return Random() if text == "random" else Perfect()
     if text in PERSONS:
         return Person(text)
-    who, name, budget, options = _parted(text)
-    if who == "mcts":
-        if name or options:
-            raise ValueError(f"{text!r}: plain MCTS has nothing but its budget, such as mcts@100")
-        model, variables = mcts(game, 1)[1], None
-        planner_for = partial(_plain, game)
-    else:
-        run, number = _checkpoint(who)
-        net = trained(run, number, game=game)
-        model, variables = net.model, net.variables
-        planner_for = partial(net.planner, name=name, options=options)
+    mind, budget = mind_of(text, game), budget_of(text) or SIMULATIONS
     if isinstance(budget, int):
-        return Searcher(text, planner_for(budget), model, variables)
+        return Searcher(text, mind.planner_for(budget), mind.model, mind.variables)
     try:
-        return Timed(text, TimedSearch(planner_for, model, variables, seconds=budget))
+        search = TimedSearch(mind.planner_for, mind.model, mind.variables, seconds=budget)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{text!r}: {error}; give it simulations, such as @64") from None
+    return Timed(text, search)
+
+
+@dataclass(frozen=True)
+class Mind:
+    """Who thinks about one game: a model, its variables, and a planner of any budget."""
+
+    game: Game
+    model: Model
+    variables: Any
+    planner_for: Callable[[int], Planner]  # simulations -> a search
+
+
+def mind_of(text: str, game: Game) -> Mind:
+    """Who thinks behind that line: a network, or plain MCTS; ValueError or RunError if nobody."""
+    found = _parted(text)
+    planner, options = found["planner"], tuple(found["options"].split())
+    if found["who"] == PLAIN:
+        if planner or options:
+            raise ValueError(f"{text!r}: plain MCTS has nothing but its budget, such as mcts@100")
+        return Mind(game, mcts(game, 1)[1], None, partial(_plain, game))
+    run, number = _checkpoint(found["who"])
+    net = trained(run, number, game=game)
+    planner_for = partial(net.planner, name=planner, options=options)
+    return Mind(game, net.model, net.variables, planner_for)
 
 
 def _plain(game: Game, simulations: int) -> Planner:
     return mcts(game, simulations)[0]
+
+
+def budget_of(text: str) -> int | float | None:
+    """The simulations (a whole number) or the seconds of a move that a line names, if any."""
+    said = _parted(text)["budget"]
+    return None if said is None else _budget(text, said)
 
 
 def game_of(texts: Sequence[str]) -> Game:
@@ -122,8 +145,8 @@ def game_of(texts: Sequence[str]) -> Game:
     """
     engines = [text for text in texts if is_engine(text)]
     for text in texts:
-        who = None if text in engines else _parted(text)[0]
-        if who not in (None, "random", "perfect", "mcts", *PERSONS):
+        who = None if text in engines else _parted(text)["who"]
+        if who not in (None, "random", "perfect", PLAIN, *PERSONS):
             return games.read(config_of(_checkpoint(who)[0]).game)
     for text in engines:
         if (played := read_engine(text).game) in ("chess", "shogi"):
@@ -131,8 +154,8 @@ def game_of(texts: Sequence[str]) -> Game:
     raise ValueError('none of these players has a game of its own: give one, --game "go size=9"')
 
 
-def _parted(text: str) -> tuple[str, str | None, int | float, tuple[str, ...]]:
-    """Who, the planner, simulations (a whole number) or seconds, and the planner's options."""
+def _parted(text: str) -> re.Match[str]:
+    """A line's parts: `who`, and where they are named `planner`, `budget` and `options`."""
     found = _LINE.fullmatch(text)
     if not found or not found["who"]:
         raise ValueError(f"{text!r} is no player: a run's folder, mcts@100, random, gtp:PROGRAM, …")
@@ -140,8 +163,7 @@ def _parted(text: str) -> tuple[str, str | None, int | float, tuple[str, ...]]:
         raise ValueError(
             f"{text!r}: unknown planner {found['planner']!r}; there are {', '.join(PLANNERS)}"
         )
-    budget = _budget(text, found["budget"] or str(SIMULATIONS))
-    return found["who"], found["planner"], budget, tuple(found["options"].split())
+    return found
 
 
 def _budget(text: str, budget: str) -> int | float:

@@ -163,6 +163,7 @@ def _zoo(options: argparse.Namespace) -> int:
 
 
 def _shelve(options: argparse.Namespace) -> None:
+    import re
     import time
     from pathlib import Path
 
@@ -173,9 +174,13 @@ def _shelve(options: argparse.Namespace) -> None:
     wanted = ("name", "command", "device", "rating")
     if missing := [name for name in wanted if not getattr(options, name)]:
         raise RunError(f"a card says how a network was made: give {', '.join(missing)} too")
+    preset = re.search(r"halfmove train (\S+)", options.command)
+    if not preset:
+        raise RunError(f"--command: expected 'halfmove train PRESET …', got {options.command!r}")
     net = trained(options.add)
     card = zoo.Card(
         game=net.config.game,
+        preset=preset[1],
         planner=net.config.search.planner,
         command=options.command,
         seed=net.config.seed,

@@ -43,7 +43,11 @@ def _add_engines(commands: Any) -> None:
             "Without limits a move gets 800 simulations, or what the clock allows.",
         )
         engine.add_argument(
-            "player", nargs="?", default="mcts", help="a run's folder (default: %(default)s)"
+            "player",
+            nargs="?",
+            default="mcts",
+            help="a run's folder, a network of the package, or such a searcher of `halfmove arena` "
+            "as hex7:pgs@400 (default: %(default)s)",
         )
         engine.add_argument("--game", help='such as "go size=9" (default: what the run learned)')
         engine.add_argument("--simulations", type=count, help="of a move, at most")
@@ -80,7 +84,7 @@ def _engine(options: argparse.Namespace) -> int:
     try:
         source, game = minds.named(options.player, options.game, *kinds[options.protocol])
         server = htp if isinstance(game, Hex) else servers[options.protocol]
-        limits = Limits(options.simulations, options.seconds)
+        limits = Limits(options.simulations, options.seconds).of(options.player)
         return int(server.main(source, game, limits=limits, seed=options.seed))
     except (RunError, ValueError) as error:
         return fail(str(error), 1)

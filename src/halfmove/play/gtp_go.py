@@ -84,7 +84,7 @@ class GoCommands:
             self._seat.change(replace(self._game, size=size))
         except ValueError as error:
             raise ValueError(f"unacceptable size: {error}") from error
-        self._seat.past = [self._seat.fresh()]
+        self._seat.begin_again()
         return ""
 
     def _komi(self, arguments: Sequence[str]) -> str:

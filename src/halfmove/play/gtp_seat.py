@@ -13,7 +13,7 @@ def commands(seat: Seat, clocks: Clocks) -> dict[str, gtp.Handler]:
 
     def clear_board(arguments: Sequence[str]) -> str:
         nothing(arguments)
-        seat.past = [seat.fresh()]
+        seat.begin_again()
         return ""
 
     def undo(arguments: Sequence[str]) -> str:

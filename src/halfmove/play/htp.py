@@ -65,7 +65,7 @@ class HexCommands:
             self._seat.change(replace(self._game, size=sizes.pop()))
         except ValueError as error:
             raise ValueError(f"unacceptable size: {error}") from error
-        self._seat.past = [self._seat.fresh()]
+        self._seat.begin_again()
         return ""
 
     def _play(self, arguments: Sequence[str]) -> str:

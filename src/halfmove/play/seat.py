@@ -10,9 +10,10 @@ import jax
 import numpy as np
 
 from halfmove import games
+from halfmove.arena.players import Mind, budget_of
 from halfmove.core.game import Game, State, over
 from halfmove.play.clock import Clock, seconds
-from halfmove.play.minds import Mind, Source
+from halfmove.play.minds import Source
 from halfmove.play.opinion import Opinion
 from halfmove.play.thinking import MEMORY, Thinker, Thinking, opinions
 
@@ -25,6 +26,13 @@ class Limits:
 
     simulations: int | None = None  # None: what time allows, or the usual
     seconds: float | None = None
+
+    def of(self, player: str) -> "Limits":
+        """These, and for what they leave open what the player's line says."""
+        said = budget_of(player)
+        if isinstance(said, int):
+            return Limits(self.simulations or said, self.seconds)
+        return Limits(self.simulations, self.seconds or said)
 
 
 class Seat:
@@ -84,6 +92,11 @@ class Seat:
         """A new game begins: nothing is carried along from the one before."""
         self._last, self._kept = None, []
 
+    def begin_again(self) -> None:
+        """A new game, from its first position."""
+        self.past = [self.fresh()]
+        self.forget()
+
     def legal(self) -> list[int]:
         """The legal actions."""
         return [int(a) for a in np.flatnonzero(jax.device_get(self.game.legal(self.state)))]
@@ -122,7 +135,11 @@ class Seat:
             self._thinker.warm(self.state, budget=self.limits.simulations)
 
     def begin(self, *, budget: int | None = None, only: Collection[int] | None = None) -> Thinking:
-        """A search of this position; without a budget as large as there is room."""
+        """A search of this position; without a budget as large as there is room.
+
+        It begins with what the last search of an earlier position has learned: one that looks at
+        a position again begins as the first did.
+        """
         if self._last is not None:
             past, thinking = self._last
             # One more than the last: the last may have been of a move that was not played.
@@ -166,13 +183,13 @@ class Seat:
 
 
 def _goes_on(before: list[State], now: list[State]) -> bool:
-    """Whether a game that had come to the end of `before` has come to the end of `now`.
+    """Whether a game that had come to the end of `before` has gone on to the end of `now`.
 
     It began alike and was in the same state after as many moves. A program may tell it from the
     start every time, so the states need not be the same objects.
     """
     last = len(before) - 1
-    return last < len(now) and _same(before[0], now[0]) and _same(before[last], now[last])
+    return last < len(now) - 1 and _same(before[0], now[0]) and _same(before[last], now[last])
 
 
 def _same(one: State, other: State) -> bool:

@@ -13,11 +13,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from halfmove.arena.players import Mind
 from halfmove.core.game import State
 from halfmove.core.types import Array
 from halfmove.games.go import Go
 from halfmove.models import Rules
-from halfmove.play.minds import Mind
 
 ROWS = 16  # positions that are looked at together
 STAY = -1  # in place of a move: the position as it is

@@ -19,10 +19,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from halfmove.arena.players import Mind
 from halfmove.arena.timed import read_by, room
 from halfmove.core.game import Game, State, timestep
 from halfmove.core.types import Array, TimeStep
-from halfmove.play.minds import Mind, search_of
+from halfmove.play.minds import search_of
 from halfmove.play.opinion import Opinion, opinion_of
 from halfmove.search.anytime import Anytime
 
@@ -170,7 +171,7 @@ def opinions(
     said = time.monotonic()
     left = math.inf
     while not thinking.done:
-        thinking.go_on(min(SLICE, left))
+        thinking.go_on(min(SLICE, left, every))
         now, end = time.monotonic(), deadline()
         left = math.inf if end is None else end - now
         if stopped() or left < thinking.pace:

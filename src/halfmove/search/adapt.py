@@ -10,6 +10,7 @@ What is kept from move to move is the change of θ since the start of the game. 
 learn in the meantime: the change is then added to what it has become.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -42,11 +43,20 @@ class Adapt:
     everything: bool = False
 
     def __post_init__(self) -> None:
-        if not self.learning_rate >= 0:
-            raise ValueError(f"learning_rate must be at least 0, got {self.learning_rate}")
+        if not 0 <= self.learning_rate < math.inf:
+            raise ValueError(
+                f"learning_rate must be at least 0 and finite, got {self.learning_rate}"
+            )
         made = self.made
         if not (hasattr(made, "init") and hasattr(made, "update")):
             raise ValueError(f"optimiser must be a name or of Optax, got {self.optimiser!r}")
+        nothing = {"": jnp.zeros(())}
+        try:
+            jax.eval_shape(lambda: made.update(nothing, made.init(nothing), nothing))
+        except TypeError as error:  # lbfgs and its like want the function, not only its gradient
+            raise ValueError(
+                f"optimiser must need no more than a gradient, {self.optimiser!r} does: {error}"
+            ) from error
 
     @property
     def made(self) -> optax.GradientTransformation:

@@ -236,7 +236,8 @@ def _stats(going: Going, pending: Array | None = None) -> NodeStats:
     q = going.total / jnp.maximum(visits, 1)
     value = (going.raw + jnp.sum(going.total, axis=-1)) / (1 + jnp.sum(visits, axis=-1))
     if pending is not None:
-        visits, q = with_pending(visits, q, pending, value[:, None])
+        # A move not tried yet has Q = 0: one under way must not look better for that.
+        visits, q = with_pending(visits, q, pending, jnp.minimum(value, 0.0)[:, None])
     count = 1 + jnp.sum(visits, axis=-1)
     logits = going.store.logits[:, 0]
     lanes = jnp.arange(logits.shape[-1])

@@ -1,5 +1,6 @@
 """Which action a simulation takes at a node: the best of the returned scores."""
 
+import math
 from collections.abc import Callable
 
 import jax
@@ -21,6 +22,8 @@ def growing(*, c_init: float = 1.25, c_base: float = 19652.0) -> Exploration:
 
 def constant(c_puct: float) -> Exploration:
     """The fixed constant of the Policy Gradient Search paper's tree search."""
+    if not 0 <= c_puct < math.inf:
+        raise ValueError(f"c_puct must be at least 0 and finite, got {c_puct}")
     return lambda count: jnp.float32(c_puct)
 
 

@@ -8,6 +8,7 @@ A card says how the network was made and how strong it is.
 
 import json
 import re
+import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -23,6 +24,7 @@ class Card:
     """How a network was made, and how strong it is."""
 
     game: str
+    preset: str  # of its run
     planner: str  # of its run
     command: str  # that made it
     seed: int
@@ -78,6 +80,8 @@ def add(run: Path, name: str, written: Card, variables: object, number: int) -> 
     folder = ROOT / name
     folder.mkdir(parents=True, exist_ok=True)
     write_whole(folder / "config.json", _text(configuration(run)))
+    # The network of an older card may be of a greater number than the new one's.
+    shutil.rmtree(folder / "checkpoints", ignore_errors=True)
     checkpoint.save(folder / "checkpoints", number, {"variables": variables})
     write_whole(folder / "card.json", _text(asdict(written)))
     return folder

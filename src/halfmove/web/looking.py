@@ -10,12 +10,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from halfmove.arena.players import Mind
 from halfmove.arena.timed import room
 from halfmove.core.game import Game, timestep
 from halfmove.core.types import Array, Model, NodeStats, TimeStep
 from halfmove.games.follow import Spot
 from halfmove.models.rollouts import Rollouts
-from halfmove.play.minds import Mind, search_of
+from halfmove.play.minds import search_of
 from halfmove.search import RolloutSearch, TreeSearch
 from halfmove.search.anytime import Anytime, Going, Look, tree_of
 from halfmove.search.halving import Halving
