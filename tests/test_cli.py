@@ -244,6 +244,29 @@ def test_bad_usage_is_named(capsys, tmp_path):
     assert "--folder must be a directory or a new path" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--replay.gigabytes", "inf"], "replay.gigabytes must be above 0 and finite, got inf"),
+        (["--replay.gigabytes", "nan"], "replay.gigabytes must be above 0 and finite, got nan"),
+        (["--learn.samples", "inf"], "learn.samples must be above 0 and finite, got inf"),
+        (["--seed", "99999999999999999999"], "seed must be below 2^32"),
+        (["--selfplay.temperatures", "-1"], "temperatures must be at least 0 and finite"),
+        (["--learn.discount", "1.5"], "learn.discount must be from 0 to 1, got 1.5"),
+        (["--rating.opening", "-1"], "rating.opening must be at least 0, got -1"),
+        (["--rating.mcts", "-5"], "rating.mcts must be at least 0, got -5"),
+        (["--rating.simulations", "0"], "rating.simulations must be at least 1, got 0"),
+        (["--start", "nosuch"], "'nosuch' is no run"),
+    ],
+)
+def test_what_cannot_be_trained_leaves_no_folder(capsys, tmp_path, words, said):
+    folder = tmp_path / "run"
+    assert cli.main(["train", "tic_tac_toe", *words, "--folder", str(folder)]) == 2
+    found = capsys.readouterr()
+    assert said in " ".join((found.err + found.out).replace("│", " ").split())
+    assert not folder.exists()
+
+
 def test_a_folder_that_cannot_be_written_is_named(capsys, tmp_path):
     (tmp_path / "file").write_text("")
     assert cli.main(["improvement", "--folder", str(tmp_path / "file" / "below")]) == 1

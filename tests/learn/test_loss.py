@@ -7,7 +7,7 @@ import jax
 import numpy as np
 import pytest
 
-from halfmove.learn.loss import LossConfig, of_outputs, simple, squares
+from halfmove.learn.loss import LossConfig, of_outputs, squares
 from halfmove.learn.targets import Targets
 from halfmove.models import Outputs
 from halfmove.nets import HeadConfig
@@ -138,13 +138,14 @@ def test_nothing_flows_to_illegal_actions_or_masked_steps():
     assert gradient[targets.policy_mask > 0].any()
 
 
-def test_the_simple_loss_is_the_log_of_the_played_action():
+def test_the_loss_of_all_on_one_action_is_its_log():
     outputs, targets = example(0)
     played = np.array([[1], [3], [0]])
     ones = np.ones((N, 1), np.float32)
     targets = replace(targets, policy_mask=ones, value_mask=0 * ones, reward_mask=0 * ones)
-    targets = replace(targets, weight=np.ones(N, np.float32), played=played)
-    total, _ = run(Heads(), LossConfig(l2=0.0), outputs, simple(targets))
+    chosen = np.eye(targets.policy.shape[-1], dtype=np.float32)[played]
+    targets = replace(targets, weight=np.ones(N, np.float32), policy=chosen)
+    total, _ = run(Heads(), LossConfig(l2=0.0), outputs, targets)
     logits = outputs.policy[:, 0].astype(np.float64)
     log_p = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
     assert float(total) == pytest.approx(-log_p[np.arange(N), played[:, 0]].mean(), rel=1e-5)

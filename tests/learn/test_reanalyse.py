@@ -82,6 +82,23 @@ def test_the_asked_moves_are_searched_again_and_no_others(stored, again):
         np.testing.assert_array_equal(getattr(old.window, name), getattr(new.window, name))
 
 
+def test_with_the_simple_loss_the_fresh_action_is_the_target(stored):
+    """-log π(A) of the search made now, not of the move that was played then."""
+
+    def chooses(key, model, params, timestep):
+        plan = oracle(key, model, params, timestep)
+        return replace(plan, policy=jnp.full(plan.policy.shape, 0.2))
+
+    old = stored[1]
+    new = reanalyse.search_again(
+        jax.random.key(1), Number(), chooses, 0.5, views.of_observations, old,
+        rows=ROWS, steps=STEPS, simple=True,
+    )  # fmt: skip
+    wanted = jax.nn.one_hot(old.window.state["id"][:ROWS, :STEPS] % 5, 5)
+    mask = np.asarray(old.mask[:ROWS, :STEPS])
+    np.testing.assert_array_equal(new.window.policy[:ROWS, :STEPS][mask], wanted[mask])
+
+
 def test_the_store_remembers(stored, again):
     store, old = stored
     after = jax.jit(

@@ -118,6 +118,9 @@ def test_schedules():
     assert rates(cosine, [10, 35, 110, 500]) == pytest.approx(expected)
     steps = replace(warm, schedule="steps", boundaries=(20, 30), factor=0.5)
     assert rates(steps, [5, 15, 25, 40]) == pytest.approx([0.05, 0.1, 0.05, 0.025])
+    # Boundaries that the warm-up passes count, each of them.
+    early = replace(warm, schedule="steps", boundaries=(2, 5, 20), factor=0.5)
+    assert rates(early, [11, 15, 25]) == pytest.approx([0.025, 0.025, 0.0125])
 
 
 def walk(config, gradients):
@@ -174,6 +177,10 @@ def test_clipping_keeps_the_direction():
     [
         ({"kind": "sdg"}, "kind must be one of sgd, adam, adamw; got 'sdg'"),
         ({"learning_rate": -1.0}, "learning_rate must be at least 0"),
+        ({"learning_rate": math.inf}, "learning_rate must be at least 0"),
+        ({"b1": 2.0}, "b1 must be from 0 to below 1, got 2.0"),
+        ({"momentum": -4.0}, "momentum must be from 0 to below 1"),
+        ({"epsilon": 0.0}, "epsilon must be above 0"),
         ({"schedule": "cosine", "warmup": 9, "updates": 9}, "updates must be more than warmup"),
         ({"schedule": "steps", "boundaries": (5, 3)}, "boundaries must rise"),
     ],

@@ -55,6 +55,27 @@ def replayed(game, out):
             state = game.init(jax.random.key(0)) if last else after
 
 
+def test_points_of_one_player_are_those_of_whole_games():
+    """Games of 2048 from their first move to their last, over many chunks, added up by hand."""
+    game = games.make("2048")
+    model = Rollouts(game)
+    selfplay = SelfPlay(game, model, planner("prior"), lanes=3, chunk=64)
+    play = jax.jit(selfplay.play)
+    key, lanes = jax.random.key(1), selfplay.begin(jax.random.key(0))
+    points, ended, reported = np.zeros(3), [], 0.0
+    for _ in range(6):
+        key, now = jax.random.split(key)
+        lanes, steps, report = play(None, lanes, now)
+        for t, lane in np.ndindex(64, 3):
+            points[lane] += steps.reward[lane, t]
+            if steps.last[lane, t]:
+                ended.append(points[lane])
+                points[lane] = 0
+        reported += float(report.first)
+    assert len(ended) > 3
+    assert reported == pytest.approx(sum(ended))
+
+
 @pytest.mark.parametrize("name", ["tic_tac_toe", "hex size=3"])
 def test_the_moves_are_those_of_the_rules(name):
     game, out = played(name)

@@ -80,9 +80,9 @@ def test_the_target_network_follows_every_so_many_updates(parts):
     def update(key):
         targets.append(float(hands.target["w"]))
         hands.variables = {"w": hands.variables["w"] + 1}
-        return {"loss": jnp.ones(())}
+        return {"loss": jnp.ones(()), "skipped": jnp.float32(len(targets) % 4 == 0)}
 
-    assert hands.learn(range(4), 0, update) == {"loss": 4.0}
+    assert hands.learn(range(4), 0, update) == {"loss": 4.0, "skipped": 1.0, "broken": 1.0}
     hands.learn(range(4), 4, update)
     assert targets == [0, 0, 0, 3, 3, 3, 6, 6]
 
@@ -107,7 +107,45 @@ def test_a_loss_that_is_no_number_stops_the_run(tmp_path):
     assert [line["step"] for line in lines] == list(range(1, len(lines) + 1))
     assert lines[2]["learn/skipped"] == 0
     assert lines[-1]["learn/skipped"] == 1
-    assert max(checkpoint.numbers(path / "checkpoints")) <= 4  # no broken one takes their place
+    # The one that a step broke which had worked is not in the way.
+    assert max(checkpoint.numbers(path / "checkpoints")) == 3
+    smaller = ["--learn.optimiser.factor", "1.0", "--iterations", "6"]
+    assert main(["resume", str(path), *smaller]) == 0
+    assert trained(path).number == 6
+    assert trained(path).config.learn.optimiser.factor == 1.0
+
+
+def test_a_network_that_its_last_update_broke_is_not_saved(tmp_path):
+    """Also where other updates of the same iteration worked, and where the run ends with it."""
+    path = tmp_path / "run"
+    base = tiny()
+    fatal = OptimiserConfig("sgd", 1e-3, "steps", boundaries=(2,), factor=1e35, momentum=0.0)
+    learn = replace(base.learn, optimiser=fatal, samples=base.learn.samples * 4)
+    play = replace(base.selfplay, resign=0.0)
+    train(replace(base, iterations=3, save_every=1, selfplay=play, learn=learn), path)
+    lines = [json.loads(x) for x in (path / "metrics.jsonl").read_text().splitlines()]
+    assert 0 < lines[-1]["learn/skipped"] < 1
+    assert checkpoint.numbers(path / "checkpoints") == [1, 2]
+    assert (
+        "iteration 3 is not saved: the loss is not a finite number"
+        in (path / "log.txt").read_text()
+    )
+
+
+def test_a_run_goes_on_with_changes_that_fit(tmp_path, capsys):
+    path = small(tmp_path / "run")
+    assert main(["resume", str(path), "--iterations", "3", "--search.simulations", "4"]) == 0
+    again = trained(path)
+    assert (again.number, again.config.iterations, again.config.search.simulations) == (3, 3, 4)
+    for words, said in (
+        (["--net.planes", "5"], "net cannot be changed in a run that goes on"),
+        (["--selfplay.lanes", "8"], "selfplay.lanes cannot be changed"),
+        (["--learn.samples", "1"], "learn.samples cannot be changed"),
+        (["--learn.discount", "1.5"], "learn.discount must be from 0 to 1, got 1.5"),
+    ):
+        assert main(["resume", str(path), *words]) > 0
+        assert said in capsys.readouterr().err
+    assert trained(path).config == again.config
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,10 @@ def test_the_network_of_another_run(tmp_path):
     first = small(tmp_path / "first")
     assert not same(first, small(tmp_path / "other", seed=1))
     assert same(first, small(tmp_path / "second", seed=1, start=str(first)))
+    stage = f"{first}/checkpoints/00000002"
+    assert same(first, small(tmp_path / "stage", seed=1, start=stage))
+    with pytest.raises(RunError, match="has no checkpoint"):
+        small(tmp_path / "later", start=f"{first}/checkpoints/3")
     with pytest.raises(RunError, match="is no run"):
         small(tmp_path / "third", start=str(tmp_path / "nowhere"))
     with pytest.raises(RunError, match="has no checkpoint"):

@@ -18,6 +18,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from halfmove import games
@@ -31,7 +32,7 @@ from halfmove.selfplay.boards import Searcher
 from halfmove.selfplay.match import mcts
 from halfmove.train.durable import RunError
 from halfmove.train.trained import config_of, trained
-from halfmove.train.zoo import place
+from halfmove.train.zoo import stage
 
 PLAIN = "mcts"  # the searcher without a network
 SIMULATIONS = 64  # where a line does not say
@@ -39,7 +40,6 @@ PERSONS = ("person", "human")
 _LINE = re.compile(
     r"(?P<who>.*?)(?::(?P<planner>[a-z_]+))?(?:@(?P<budget>[\d.]+s?))?(?P<options>(\s+[a-z_]+=\S+)*)"
 )
-_CHECKPOINT = re.compile(r"(?P<run>.*)/checkpoints/0*(?P<number>\d+)/?")
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +122,7 @@ def mind_of(text: str, game: Game) -> Mind:
         if planner or options:
             raise ValueError(f"{text!r}: plain MCTS has nothing but its budget, such as mcts@100")
         return Mind(game, mcts(game, 1)[1], None, partial(_plain, game))
-    run, number = _checkpoint(found["who"])
+    run, number = _stage(found["who"])
     net = trained(run, number, game=game)
     planner_for = partial(net.planner, name=planner, options=options)
     return Mind(game, net.model, net.variables, planner_for)
@@ -147,7 +147,7 @@ def game_of(texts: Sequence[str]) -> Game:
     for text in texts:
         who = None if text in engines else _parted(text)["who"]
         if who not in (None, "random", "perfect", PLAIN, *PERSONS):
-            return games.read(config_of(_checkpoint(who)[0]).game)
+            return games.read(config_of(_stage(who)[0]).game)
     for text in engines:
         if (played := read_engine(text).game) in ("chess", "shogi"):
             return games.make(played)
@@ -183,11 +183,8 @@ def _budget(text: str, budget: str) -> int | float:
     return int(budget)
 
 
-def _checkpoint(who: str) -> tuple[str, int | None]:
-    found = _CHECKPOINT.fullmatch(who)
-    run, number = (found["run"], int(found["number"])) if found else (who, None)
+def _stage(who: str) -> tuple[Path, int | None]:
     try:
-        place(run)
+        return stage(who)
     except RunError as error:
         raise RunError(f"{who!r} is no player (mcts@100, random, …), and {error}") from None
-    return run, number

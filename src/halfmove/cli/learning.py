@@ -51,11 +51,14 @@ def _add_train(commands: Any) -> None:
 
 def _add_resume(commands: Any) -> None:
     resume = commands.add_parser(
-        "resume", help="go on with a run that was stopped", description="Go on with a run."
+        "resume",
+        help="go on with a run that was stopped, or longer",
+        description="Go on with a run. Most fields may be changed from there on: "
+        "`halfmove resume RUN --iterations 400 --learn.optimiser.learning-rate 1e-4`.",
     )
     resume.add_argument("folder", help="the run's folder")
     _add_cluster(resume)
-    resume.set_defaults(run=_resume)
+    resume.set_defaults(run=_resume, rest=True)
 
 
 def _add_cluster(parser: argparse.ArgumentParser) -> None:
@@ -114,7 +117,7 @@ def _train(options: argparse.Namespace) -> int:
 def _resume(options: argparse.Namespace) -> int:
     from halfmove.train import command
 
-    return _with_cluster(options, functools.partial(command.resume, options.folder))
+    return _with_cluster(options, functools.partial(command.resume, options.folder, options.rest))
 
 
 def _with_cluster(options: argparse.Namespace, run: Any) -> int:

@@ -35,14 +35,6 @@ class LossConfig:
                 raise ValueError(f"{name} must be at least 0, got {getattr(self, name)}")
 
 
-def simple(targets: Targets) -> Targets:
-    """The targets of L_simple = -log π(A): all on the action that was played.
-
-    Gumbel paper, section 4: the loss without completed Q-values.
-    """
-    return replace(targets, policy=jax.nn.one_hot(targets.played, targets.policy.shape[-1]))
-
-
 def loss(
     model: Trainable, config: LossConfig, variables: Variables, observation: Any, targets: Targets
 ) -> tuple[Array, tuple[Any, Metrics]]:

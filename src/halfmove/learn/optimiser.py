@@ -1,5 +1,6 @@
 """Optimisers and learning-rate schedules, chosen by a config."""
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -28,7 +29,7 @@ class OptimiserConfig:
     b1: float = 0.9  # adam, adamw
     b2: float = 0.999
     epsilon: float = 1e-8
-    weight_decay: float = 1e-4  # adamw, on kernels only
+    weight_decay: float = 1e-4  # adamw, on kernels only; then choose learn.loss.l2 0
     clip: float = 0.0  # greatest norm of the whole gradient; 0: any
 
     def __post_init__(self) -> None:
@@ -37,8 +38,13 @@ class OptimiserConfig:
                 known = ", ".join(get_args(accepted))
                 raise ValueError(f"{name} must be one of {known}; got {getattr(self, name)!r}")
         for name in ("learning_rate", "warmup", "final", "factor", "weight_decay", "clip"):
-            if not getattr(self, name) >= 0:
+            if not 0 <= getattr(self, name) < math.inf:
                 raise ValueError(f"{name} must be at least 0, got {getattr(self, name)}")
+        for name in ("momentum", "b1", "b2"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ValueError(f"{name} must be from 0 to below 1, got {getattr(self, name)}")
+        if not self.epsilon > 0:
+            raise ValueError(f"epsilon must be above 0, got {self.epsilon}")
         if self.schedule == "cosine" and self.updates <= self.warmup:
             raise ValueError(
                 f"updates must be more than warmup ({self.warmup}), got {self.updates}"
@@ -54,9 +60,12 @@ def rate(config: OptimiserConfig) -> optax.Schedule:
             config.learning_rate, config.updates - config.warmup, config.final
         )
     elif config.schedule == "steps":
-        # Counted from the start of training, as the boundaries are.
-        scales = {max(at - config.warmup, 0): config.factor for at in config.boundaries}
-        after = optax.piecewise_constant_schedule(config.learning_rate, scales)
+        # Counted from the start of training, as the boundaries are; those that the warm-up has
+        # passed count all the same.
+        passed = sum(at <= config.warmup for at in config.boundaries)
+        scales = {at - config.warmup: config.factor for at in config.boundaries[passed:]}
+        begin = config.learning_rate * config.factor**passed
+        after = optax.piecewise_constant_schedule(begin, scales)
     else:
         after = optax.constant_schedule(config.learning_rate)
     if not config.warmup:

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 from halfmove.core.types import Array, Model, Planner
 from halfmove.learn.views import View, narrowed
 from halfmove.replay import Sample
+from halfmove.selfplay.play import taught
 
 
 def rows_of(n: int, share: float) -> int:
@@ -36,11 +37,13 @@ def search_again(
     *,
     rows: int,
     steps: int = 1,
+    simple: bool = False,
 ) -> Sample:
     """The sample with new policies and values in its first `rows` windows, of `steps` moves each.
 
     Windows are drawn independently, so the first are as good as any. One search for each move,
     those past a game's end too (a batch has one size), but only those of the game are used.
+    `simple`: see `selfplay.play.taught`.
     """
     _check(sample, rows, 0, steps)
     if not rows:
@@ -48,7 +51,7 @@ def search_again(
     part = narrowed(sample, rows, 0, steps)
     plan = planner(key, model, variables, view(part))
     old = part.window
-    policy = plan.policy.reshape(rows, steps, -1)
+    policy = taught(plan, simple).reshape(rows, steps, -1)
     window = replace(
         old,
         policy=jnp.where(part.mask[..., None], policy, old.policy),

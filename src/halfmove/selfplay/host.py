@@ -18,7 +18,7 @@ from halfmove.core.types import Array, Model, Planner, Step, TimeStep, pytree
 from halfmove.envs.env import Env, over
 from halfmove.envs.history import History
 from halfmove.search.memory import new_memory, plan_with
-from halfmove.selfplay.play import NEVER, Report, Weights, draw, opinion, where
+from halfmove.selfplay.play import NEVER, Report, Weights, draw, opinion, taught, where
 
 HostLanes = tuple[()]
 
@@ -73,6 +73,7 @@ class Screen:
         explore: int,
         temperature: Array | float,
         by: Weights = "visits",
+        simple: bool = False,
     ) -> Choice:
         """The next moves, the first `explore` of each episode drawn."""
         seen = self._seen
@@ -82,7 +83,7 @@ class Screen:
         if self._memory is None:
             self._memory = new_memory(planner, model, variables, len(moves))
         choice = _decide(
-            planner, model, by, variables, key, self.observation, self.legal, moves,
+            planner, model, by, simple, variables, key, self.observation, self.legal, moves,
             np.int32(explore), np.float32(temperature), self._memory,
         )  # fmt: skip
         self._memory = choice.memory
@@ -104,6 +105,7 @@ class HostPlay:
     chunk: int
     explore: int = 30
     explore_by: Weights = "visits"
+    simple: bool = False  # see `play.taught`
     screen: Screen = field(default_factory=Screen, init=False)
 
     @property
@@ -162,8 +164,9 @@ class HostPlay:
     ) -> tuple[Choice, Array, Array, TimeStep]:
         screen = self.screen
         choice = screen.decide(
-            self.planner, self.model, variables, key, self.explore, temperature, self.explore_by
-        )
+            self.planner, self.model, variables, key, self.explore, temperature, self.explore_by,
+            self.simple,
+        )  # fmt: skip
         state, legal = screen.newest, screen.legal
         seen = self.env.step(np.asarray(choice.action))
         screen.show(seen)
@@ -173,7 +176,7 @@ class HostPlay:
 def evaluate(
     env: Env, model: Model, planner: Planner, variables: Any, *, episodes: int, seed: int = 0
 ) -> np.ndarray:
-    """True returns [episodes] f64 of the planner's own moves; give one without noise.
+    """True returns [episodes] f64 of the planner's own moves.
 
     Every environment plays equally many episodes, so that short ones do not count more.
     """
@@ -195,11 +198,12 @@ def evaluate(
     return np.concatenate([done[:each] for done in returns])
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1, 2))
+@functools.partial(jax.jit, static_argnums=(0, 1, 2, 3))
 def _decide(
     planner: Planner,
     model: Model,
     by: Weights,
+    simple: bool,
     variables: Any,
     key: Array,
     observation: Any,
@@ -219,7 +223,7 @@ def _decide(
     plan = plan_with(kept, planner, search_key, model, variables, seen)
     return Choice(
         action=jnp.where(moves < explore, draw(draw_key, plan, temperature, by), plan.action),
-        policy=plan.policy,
+        policy=taught(plan, simple),
         value=plan.value,
         opinion=jax.tree.map(jnp.mean, opinion(plan)),
         memory=plan.memory,

@@ -6,7 +6,7 @@ so that no chunk of moves favours short games or long ones.
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import jax
@@ -29,6 +29,7 @@ class Lanes:
     moves: Array  # [B] i32, made so far
     lowest: Array  # [B, P] f32, the least value that each player's searches gave in this game
     plays_on: Array  # [B] bool, whether nobody may resign this game
+    earned: Array  # [B] f32, what the first player has earned in this game
     memory: Any = ()  # [B, ...], what the planner carries along a game
 
 
@@ -38,8 +39,8 @@ class Report:
 
     games: Array  # [] i32, games that ended
     plies: Array  # [] i32, their moves
-    first: Array  # [] f32, what the first player earned by the last moves of these
-    drawn: Array  # [] i32, games in which nobody earned anything by it
+    first: Array  # [] f32, what the first player earned in them; of one that was cut, nothing
+    drawn: Array  # [] i32, games in which that was nothing
     cut: Array  # [] i32, games that were cut short
     resigned: Array  # [] i32
     entropy: Array  # [] f32, mean over all moves, of the improved policy
@@ -64,6 +65,7 @@ class SelfPlay:
     explore: int = 30
     calibration: float = 0.1  # share of games that nobody may resign, to see who would have erred
     explore_by: Weights = "visits"
+    simple: bool = False  # see `taught`
 
     def begin(self, key: Array, variables: Any = None) -> Lanes:
         """New games everywhere; `variables` for a planner that remembers."""
@@ -113,7 +115,7 @@ class SelfPlay:
         step = Step(
             state=lanes.state,
             action=action,
-            policy=plan.policy,
+            policy=taught(plan, self.simple),
             value=plan.value,
             reward=jnp.where(resigned, -1.0, earned.reward),
             discount=jnp.where(resigned, 0.0, earned.discount),
@@ -121,11 +123,15 @@ class SelfPlay:
             weight=jnp.ones(self.lanes),
         )
         gained = jax.vmap(game.reward)(after)
-        facts = _facts(lanes, step, plan, seen.to_play, resigned)
+        earned_now = jnp.where(seen.to_play == 0, 1.0, -1.0) * step.reward
+        lanes = replace(lanes, earned=lanes.earned + earned_now)
+        facts = _facts(lanes, step, plan, resigned)
         facts["lows"] = _low(lanes.plays_on & (step.discount == 0), lowest, gained)
 
         new = self._new(init_key, play_key, variables)
-        going = Lanes(after, lanes.moves + 1, lowest, lanes.plays_on, plan.memory)
+        going = replace(
+            lanes, state=after, moves=lanes.moves + 1, lowest=lowest, memory=plan.memory
+        )
         return where(step.last, new, going), (step, facts)
 
     def _new(self, init_key: Array, play_key: Array, variables: Any) -> Lanes:
@@ -135,6 +141,7 @@ class SelfPlay:
             moves=jnp.zeros(games, jnp.int32),
             lowest=jnp.full((games, self.game.players), jnp.inf, jnp.float32),
             plays_on=jax.random.bernoulli(play_key, self.calibration, (games,)),
+            earned=jnp.zeros(games),
             memory=new_memory(self.planner, self.model, variables, games),
         )
 
@@ -156,15 +163,23 @@ def draw(key: Array, plan: Plan, temperature: Array | float, by: Weights = "visi
     return chosen.astype(jnp.int32)
 
 
-def _facts(lanes: Lanes, step: Step, plan: Plan, to_play: Array, resigned: Array) -> dict[str, Any]:
-    """Figures of one move, [B] or []."""
+def taught(plan: Plan, simple: bool) -> Array:
+    """[B, A]: the policy that a network learns of a plan.
+
+    The improved one, or if `simple` all on the planner's own action, also where another is drawn:
+    its divergence is L_simple = -log π(A). Gumbel paper, section 4.
+    """
+    return jax.nn.one_hot(plan.action, plan.policy.shape[-1]) if simple else plan.policy
+
+
+def _facts(lanes: Lanes, step: Step, plan: Plan, resigned: Array) -> dict[str, Any]:
+    """Figures of one move, [B] or [], which `lanes` have earned."""
     ended = step.last & (step.discount == 0)
-    sign = jnp.where(to_play == 0, 1.0, -1.0)
     return {
         "games": step.last.astype(jnp.int32),
         "plies": jnp.where(step.last, lanes.moves + 1, 0),
-        "first": jnp.where(ended, sign * step.reward, 0.0),
-        "drawn": (ended & (step.reward == 0)).astype(jnp.int32),
+        "first": jnp.where(ended, lanes.earned, 0.0),
+        "drawn": (ended & (lanes.earned == 0)).astype(jnp.int32),
         "cut": (step.last & ~ended).astype(jnp.int32),
         "resigned": resigned.astype(jnp.int32),
         "opinion": opinion(plan),

@@ -195,9 +195,9 @@ def annotate(folder: Path, number: int, entries: Mapping[str, Any]) -> None:
 
 
 def set_aside(folder: Path, *, after: int) -> None:
-    """Takes checkpoints beyond `after`, which a restore refused, out of the row.
+    """Takes checkpoints beyond `after`, which are damaged, out of the row.
 
-    The run will write these numbers again. The damaged ones stay, as `NAME.damaged`.
+    The run will write these numbers again. They stay, as `NAME.damaged`.
     """
     for name in _listed(folder):
         if _number(name) > after:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime
+import operator
 import os
 import sys
 import typing
@@ -14,6 +15,7 @@ from halfmove.train import folder
 from halfmove.train.config import TrainConfig
 from halfmove.train.durable import RunError
 from halfmove.train.presets import PRESETS, preset
+from halfmove.train.zoo import stage
 
 # What does the work: of a new run, or with `resume` of the one in that folder.
 Loop = Callable[..., Any]
@@ -25,24 +27,47 @@ def train(name: str, arguments: Sequence[str], path: str | None, loop: Loop | No
     `loop` takes the place of `loop.train`.
     """
     try:
-        config = tyro.cli(
-            TrainConfig, default=preset(name), args=list(arguments), prog=f"halfmove train {name}"
-        )
+        config = _changed(preset(name), arguments, f"halfmove train {name}")
+        if config.start:
+            stage(config.start)  # before there is a folder
     except SystemExit as over:  # tyro has said why, or shown its help
         return int(over.code or 0)
-    except ValueError as error:
+    except (RunError, ValueError) as error:
         return _fail(str(error), 2)
     where = path or _new_folder(name)
     return _run(config, where, loop, resume=False)
 
 
-def resume(path: str, loop: Loop | None = None) -> int:
-    """Goes on with the run in that folder."""
+def resume(path: str, arguments: Sequence[str] = (), loop: Loop | None = None) -> int:
+    """Goes on with the run in that folder, with what `arguments` change of it."""
     try:
-        config = read(folder.configuration(path))
+        before = read(folder.configuration(path))
+        config = _changed(before, arguments, f"halfmove resume {path}") if arguments else before
+        _must_fit(before, config)
+    except SystemExit as over:
+        return int(over.code or 0)
     except (RunError, ValueError) as error:
         return _fail(str(error), 1)
     return _run(config, path, loop, resume=True)
+
+
+def _changed(config: TrainConfig, arguments: Sequence[str], program: str) -> TrainConfig:
+    return tyro.cli(TrainConfig, default=config, args=list(arguments), prog=program)
+
+
+# What the arrays of a checkpoint, or the counting of positions and updates, depend on.
+FIXED = ("game", "model", "seed", "start", "net", "selfplay.lanes", "selfplay.chunk", "replay",
+         "learn.batch", "learn.samples", "learn.begin")  # fmt: skip
+
+
+def _must_fit(before: TrainConfig, config: TrainConfig) -> None:
+    for name in FIXED:
+        old, new = (operator.attrgetter(name)(x) for x in (before, config))
+        if old != new:
+            raise ValueError(
+                f"{name} cannot be changed in a run that goes on: it is {old!r}; "
+                "begin another with `halfmove train … --start RUN`"
+            )
 
 
 def presets() -> int:
@@ -68,10 +93,15 @@ def _made(kind: Any, stored: Any, path: str) -> Any:
     values = {}
     for name, value in stored.items():
         if dataclasses.is_dataclass(hints[name]):
+            if not isinstance(value, dict):
+                raise ValueError(f"config.json: {path}{name} must be a group, got {value!r}")
             values[name] = _made(hints[name], value, f"{path}{name}.")
         else:
             values[name] = tuple(value) if isinstance(value, list) else value
-    return kind(**values)
+    try:
+        return kind(**values)
+    except TypeError as error:
+        raise ValueError(f"config.json: {path or 'a value'} is of a wrong type: {error}") from error
 
 
 def _run(config: TrainConfig, path: str, loop: Loop | None, *, resume: bool) -> int:

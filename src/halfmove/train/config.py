@@ -1,5 +1,6 @@
 """All that may be chosen about a run. A preset states only what differs from these defaults."""
 
+import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -54,7 +55,7 @@ class LearnConfig:
     unroll: int = 0  # K, moves a learned model is unrolled; 0 for known rules
     steps: int = 0  # n of n-step returns; 0: how the game came out
     discount: float = 1.0  # γ
-    policy: Literal["improved", "simple"] = "improved"  # simple: -log π(A)
+    policy: Literal["improved", "simple"] = "improved"  # simple: -log π(A), its own move
     symmetries: bool = True
     loss: LossConfig = field(default_factory=LossConfig)
     optimiser: OptimiserConfig = field(default_factory=OptimiserConfig)
@@ -77,6 +78,7 @@ class RatingConfig:
     simulations: int = 16  # of both sides
     opening: int = 2  # random moves that every pair of games begins with
     mcts: int = 0  # simulations of a player without a network, by random games; 0: no such match
+    noise: bool = False  # keep Gumbel's: without, one may do the same for ever in an environment
 
 
 @dataclass(frozen=True)
@@ -114,12 +116,30 @@ class TrainConfig:
             "reanalyse.target_every": (self.reanalyse.target_every, 1),
             "rating.every": (self.rating.every, 0),
             "rating.games": (self.rating.games, 2),
+            "rating.simulations": (self.rating.simulations, 1),
+            "rating.opening": (self.rating.opening, 0),
+            "rating.mcts": (self.rating.mcts, 0),
+            "replay.positions": (self.replay.positions, 1),
         }
         for name, (value, bound) in least.items():
             if value < bound:
                 raise ValueError(f"{name} must be at least {bound}, got {value}")
-        if not self.learn.samples > 0:
-            raise ValueError(f"learn.samples must be above 0, got {self.learn.samples}")
+        if not self.seed < 2**32:
+            raise ValueError(f"seed must be below 2^32, got {self.seed}")
+        positive = {
+            "learn.samples": self.learn.samples,
+            "replay.gigabytes": self.replay.gigabytes,
+        }
+        for name, value in positive.items():
+            if not 0 < value < math.inf:
+                raise ValueError(f"{name} must be above 0 and finite, got {value}")
+        if not all(0 <= x < math.inf for x in self.selfplay.temperatures):
+            raise ValueError(
+                "selfplay.temperatures must be at least 0 and finite, got "
+                f"{self.selfplay.temperatures}"
+            )
+        if not 0 <= self.learn.discount <= 1:
+            raise ValueError(f"learn.discount must be from 0 to 1, got {self.learn.discount}")
         if not 0 <= self.reanalyse.share <= 1:
             raise ValueError(f"reanalyse.share must be from 0 to 1, got {self.reanalyse.share}")
         if not 0 <= self.selfplay.resign < 1:

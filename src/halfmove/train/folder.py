@@ -143,6 +143,22 @@ class Run:
             _log.info("%s goes on from checkpoint %d", self.path, step)
         return found
 
+    def withdraw(self, *, after: int) -> list[int]:
+        """Takes checkpoints beyond `after` out of the row; gives those that are left."""
+        if self._writer is not None:
+            self._writer.wait()
+        with _said(f"the run's folder {self.path}"):
+            checkpoint.set_aside(self.checkpoints, after=after)
+        return checkpoint.numbers(self.checkpoints)
+
+    def change(self, config: Mapping[str, Any]) -> None:
+        """The run goes on with this configuration."""
+        written = _json(config)
+        if json.loads(written) != self.config:
+            with _said(f"the configuration of {self.path}"):
+                write_whole(self.path / "config.json", written)
+            self.config = configuration(self.path)
+
     def write_game(self, name: str, text: str) -> None:
         """A sample game as the file `name` (`400-1.sgf`, ...)."""
         with _said(f"game {name} to {self.path}"):

@@ -80,7 +80,10 @@ class Hands(Protocol):
         ...
 
     def learn(self, keys: Array, before: int) -> dict[str, float]:
-        """An update for each key; sums of their metrics. `before`: updates made so far."""
+        """An update for each key; sums of their metrics. `before`: updates made so far.
+
+        `broken` is the last one's `skipped` alone.
+        """
         ...
 
     def rate(self, key: Array) -> Rated:
@@ -172,7 +175,8 @@ class Local:
             if self.target and number % self.parts.config.reanalyse.target_every == 0:
                 self.target = self._copied()
             sums = metrics if not sums else jax.tree.map(jnp.add, sums, metrics)
-        return {name: float(x) for name, x in jax.device_get(sums).items()}
+            last = metrics["skipped"]
+        return {name: float(x) for name, x in jax.device_get({**sums, "broken": last}).items()}
 
     def update(self, key: Array) -> dict[str, Array]:
         """One update; its metrics."""

@@ -90,7 +90,7 @@ def atari(rom: str) -> TrainConfig:
             optimiser=OptimiserConfig(clip=5.0),
         ),
         reanalyse=ReanalyseConfig(share=0.8),
-        rating=RatingConfig(every=50, games=16, simulations=8),
+        rating=RatingConfig(every=50, games=16, simulations=8, noise=True),
     )
 
 
@@ -107,5 +107,5 @@ def atari_gpu(rom: str) -> TrainConfig:
         selfplay=SelfPlayConfig(lanes=128, chunk=16, explore=0),
         replay=ReplayConfig(positions=500_000, gigabytes=20.0, kind="prioritised"),
         learn=replace(config.learn, batch=512, begin=20_000),
-        rating=RatingConfig(every=100, games=32, simulations=16),
+        rating=RatingConfig(every=100, games=32, simulations=16, noise=True),
     )

@@ -52,6 +52,8 @@ def train(
 ) -> Path:
     """Runs `config` in the folder `path` to its end, or on from its last checkpoint.
 
+    With `resume`, `config` may differ from that of the run so far; it is kept once it fits.
+
     Ctrl-C saves and stops; a second one only stops. RunError says what went wrong.
     """
     keep = Keep(last=2, every=config.save_every, parts=("variables",))
@@ -65,8 +67,9 @@ def train(
         loop = Loop(parts, run, working)
         if resume:
             loop.restore()
+            run.change(asdict(config))
         elif config.start:
-            loop.start_from(Path(config.start))
+            loop.start_from(config.start)
         loop.announce()
         loop.run(stop)
     return Path(path)
@@ -236,6 +239,8 @@ class Loop:
             metrics |= {"games/length": told.plies / games, "selfplay/cut": told.cut / games}
             if isinstance(told, HostReport):
                 metrics["games/return"] = told.returns / games
+            elif self.parts.game and self.parts.game.players == 1:
+                metrics["games/return"] = told.first / games
             else:
                 metrics["selfplay/first"] = told.first / games
                 metrics["selfplay/drawn"] = told.drawn / games
@@ -262,11 +267,12 @@ class Loop:
             return {}
         sums = self._hands.learn(jax.random.split(key, due), self.updates)
         self.updates += due
+        broken = sums.pop("broken")
         means = {name: x / due for name, x in sums.items()}
         skipped = round(sums["skipped"])
         if skipped < due:
-            self._finite = self.iteration
-        self._skipped = self._skipped + skipped if skipped == due else 0
+            self._finite, self._skipped = self.iteration, 0
+        self._skipped = self._skipped + skipped if broken else 0
         if self._skipped >= SKIPS:
             raise RunError(self._no_number())
         told = {"replay/sampled_age": means.pop("age")}
@@ -275,12 +281,12 @@ class Loop:
     def _no_number(self) -> str:
         """Why the run stops, and what is left of it."""
         # The last update that worked may be the one that broke the network.
-        sound = [n for n in checkpoint.numbers(self._run.checkpoints) if n <= self._finite]
+        sound = self._run.withdraw(after=self._finite)
         left = f"checkpoint {sound[-1]} is from before" if sound else "no checkpoint is from before"
         return (
             f"the loss was not a finite number in {self._skipped} updates in a row, up to "
-            f"iteration {self.iteration + 1}; {left}. Try a smaller "
-            "--learn.optimiser.learning-rate, or --learn.optimiser.clip 1"
+            f"iteration {self.iteration + 1}; {left}. `halfmove resume {self._run.path}` goes on "
+            "there: give it a smaller --learn.optimiser.learning-rate, or --learn.optimiser.clip 1"
         )
 
     def _figures(self, metrics: dict[str, Any], speed: float) -> dict[str, float | str]:
@@ -290,12 +296,9 @@ class Loop:
             "value error": "learn/value_error", "search depth": "selfplay/depth",
             "game length": "games/length", "return": "games/return",
         }  # fmt: skip
-        figures: dict[str, float | str] = {
-            "games": self.games, "positions": self.positions, "positions/s": speed,
-            "updates": self.updates,
-        }  # fmt: skip
-        figures |= {name: float(metrics[key]) for name, key in wanted.items() if key in metrics}
-        return figures | self._hands.figures()
+        counts = {"games": self.games, "positions": self.positions, "positions/s": speed}
+        known = {name: float(metrics[key]) for name, key in wanted.items() if key in metrics}
+        return counts | {"updates": self.updates} | known | self._hands.figures()
 
     # -- checkpoints -----------------------------------------------------
 
@@ -316,15 +319,17 @@ class Loop:
         self._run.save(self.iteration, tree, meta)
         self._lost = 0
 
-    def start_from(self, run: Path) -> None:
+    def start_from(self, run: str) -> None:
         """Takes the network and, if it is there, the optimiser of another run.
 
         RunError if they do not fit.
         """
         all_of_it = self._hands.like()
         like = {name: all_of_it[name] for name in ("variables", "optimiser")}
-        folder = zoo.place(run) / "checkpoints"
-        found = checkpoint.restore(folder, like, optional=("optimiser",))
+        folder, number = zoo.stage(run)
+        found = checkpoint.restore(
+            folder / "checkpoints", like, number=number, optional=("optimiser",)
+        )
         if found is None:
             raise RunError(f"--start {run} has no checkpoint: nothing to begin with")
         self._hands.start(found.tree)
@@ -337,7 +342,7 @@ class Loop:
         found = self._run.restore(self._hands.like(), expect={"expect": self._expected()})
         if found is None:
             if self.config.start:
-                self.start_from(Path(self.config.start))
+                self.start_from(self.config.start)
             return
         meta = found.meta
         self.iteration, self.updates, self.games = found.number, meta["updates"], meta["games"]

@@ -19,7 +19,6 @@ from halfmove.core.game import Game
 from halfmove.core.types import Array, Planner, Step, pytree
 from halfmove.learn import reanalyse, targets
 from halfmove.learn.augment import turned
-from halfmove.learn.loss import simple
 from halfmove.learn.optimiser import optimiser
 from halfmove.learn.owners import owners
 from halfmove.learn.update import Batch, update
@@ -196,8 +195,6 @@ class Parts:
             )
         else:
             goal = targets.outcome(sample, **options)
-        if learn.policy == "simple":
-            goal = simple(goal)
         if self.game is not None and sample.final is not None:
             goal = replace(goal, owners=owners(self.game, sample))
         batch = Batch(first.observation, goal)
@@ -215,7 +212,7 @@ class Parts:
         search_key, value_key = jax.random.split(key)
         sample = reanalyse.search_again(
             search_key, self.model, self.planner, variables, self.view, sample,
-            rows=rows, steps=moves,
+            rows=rows, steps=moves, simple=learn.policy == "simple",
         )  # fmt: skip
         found = reanalyse.found(sample, rows=rows, steps=moves)
         if learn.steps:
@@ -269,9 +266,12 @@ def parts_of(config: TrainConfig) -> Parts:
     play = config.selfplay
     if play.resign and game.players == 1:
         raise ValueError(f"no one resigns in {config.game}: selfplay.resign must be 0")
+    if play.resign and config.model == "learned":
+        # It would be taught that the move before which somebody gives up loses at once.
+        raise ValueError("a learned model must see games to their end: selfplay.resign must be 0")
     lanes = SelfPlay(
         game, model, search, play.lanes, play.chunk, play.explore, play.calibration,
-        play.explore_by,
+        play.explore_by, config.learn.policy == "simple",
     )  # fmt: skip
     example = jax.eval_shape(functools.partial(_one_chunk, lanes, model))
     return Parts(
@@ -332,7 +332,8 @@ def _of_environment(config: TrainConfig) -> Parts:
         seen = env.reset(config.seed)
         model = _learned(config, Spec.of_timestep(seen, discount=config.learn.discount))
         search = planner_of(config.search)
-        lanes = HostPlay(env, model, search, play.chunk, play.explore, play.explore_by)
+        simple = config.learn.policy == "simple"
+        lanes = HostPlay(env, model, search, play.chunk, play.explore, play.explore_by, simple)
         frames = getattr(seen.observation, "frames", None)
         example = lanes.example(seen)
         context = len(frames) if frames is not None else 0

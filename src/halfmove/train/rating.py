@@ -37,15 +37,18 @@ PLAIN = "mcts"
 LANES = 16  # environments at once, at most, in which returns are measured
 
 
-def quiet(config: SearchConfig, asked: tuple[str, ...] = ()) -> Planner:
+def quiet(config: SearchConfig, asked: tuple[str, ...] = (), *, gumbel: bool = False) -> Planner:
     """The planner of `config` without its noise, and with the options that were `asked` for.
 
-    One that does not search has no budget.
+    Or with Gumbel's: the Gumbel paper leaves it out where information is perfect (Fig. 8b). One
+    that does not search has no budget.
     """
     known = options_of(config.planner)
     if config.planner == "prior":
         config = replace(config, simulations=0)
     still = {name: x for name, x in QUIET.items() if name in known}
+    if gumbel:
+        still.pop("gumbel_scale", None)
     return planner_of(config, **{**still, **dict(games.setting(option) for option in asked)})
 
 
@@ -60,7 +63,8 @@ class Rating:
         search = SearchConfig(
             config.search.planner, self._config.simulations, config.search.options
         )
-        self._planner, self._model = quiet(search), parts.model
+        self._planner, self._model = quiet(search, gumbel=self._config.noise), parts.model
+        self._return: float | None = None  # the last that was measured
         self._name = config.game
         self._game: Any = parts.game
         if not self._on:
@@ -105,7 +109,8 @@ class Rating:
         else:
             earned = alone(self._game, self._planner, self._model, count, LIMIT, variables, key)
             found = np.asarray(earned.points, float)
-        mean, half = found.mean(), SIGMAS * found.std(ddof=1) / np.sqrt(count)
+        self._return = float(found.mean())
+        mean, half = self._return, SIGMAS * found.std(ddof=1) / np.sqrt(count)
         ends = {"rating/return_low": mean - half, "rating/return_high": mean + half}
         return {"rating/return": mean, **ends}
 
@@ -123,6 +128,8 @@ class Rating:
 
     def figures(self) -> dict[str, float | str]:
         """What the progress display shows."""
+        if self._return is not None:
+            return {"measured return": self._return}
         if not self._on:
             return {}
         shown: dict[str, float | str] = {"rating": self._rating}

@@ -17,6 +17,7 @@ from halfmove.train.durable import RunError, write_whole
 from halfmove.train.folder import configuration
 
 ROOT = Path(__file__).parents[1] / "zoo"
+_STAGE = re.compile(r"(?P<run>.*)/checkpoints/0*(?P<number>\d+)/?")
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,12 @@ def place(run: str | Path) -> Path:
         return ROOT / name
     known = f"; of the package there are {', '.join(names())}" if names() else ""
     raise RunError(f"{str(run)!r} is no run: there is no such folder{known}")
+
+
+def stage(run: str | Path) -> tuple[Path, int | None]:
+    """The same of RUN/checkpoints/NUMBER, too, with the number; RunError if it is no run."""
+    found = _STAGE.fullmatch(str(run))
+    return (place(found["run"]), int(found["number"])) if found else (place(run), None)
 
 
 def minutes(run: Path, until: int | None = None) -> float:
