@@ -2,10 +2,11 @@
 
     python -m benchmarks.rollout                              # a small network, for a CPU
     python -m benchmarks.rollout --paper --games 64 --json out.json    # 19 blocks of 256 planes
+    python -m benchmarks.rollout --network hex9 --learning-rate 0      # one that was trained
 
 Milliseconds of one search of all games, the best of interleaved runs, with noise as in
-self-play. The network is a new one: its policy is nearly uniform, so simulations are shorter
-than a trained one's; `--sharp` multiplies its logits.
+self-play. A new network's policy is nearly uniform, so its simulations are shorter than a
+trained one's; with a learning rate of 0 all planners make the same simulations.
 """
 
 import argparse
@@ -23,6 +24,7 @@ from halfmove.core.game import timestep
 from halfmove.models import Rules
 from halfmove.nets import NetConfig
 from halfmove.search import planner
+from halfmove.train.trained import trained
 
 SMALL = NetConfig(planes=64, blocks=4)
 PAPER = NetConfig(planes=256, blocks=19, policy_planes=2, value_planes=1, head_width=256)
@@ -30,19 +32,23 @@ PAPER = NetConfig(planes=256, blocks=19, policy_planes=2, value_planes=1, head_w
 
 def measured(args: argparse.Namespace) -> dict[str, Any]:
     """Figures of every planner asked for."""
-    game = games.make("hex", size=args.size)
-    model = Rules(game, PAPER if args.paper else SMALL)
-    variables = model.init(jax.random.key(0))
-    last = variables["params"]["policy"]["Dense_0"]
-    last["kernel"] = args.sharp * last["kernel"]
+    if args.network:
+        net = trained(args.network)
+        game, model, variables = net.game, net.model, net.variables
+    else:
+        game = games.make("hex", size=args.size)
+        model = Rules(game, PAPER if args.paper else SMALL)
+        variables = model.init(jax.random.key(0))
     roots = jax.vmap(game.init)(jax.random.split(jax.random.key(1), args.games))
     seen = jax.vmap(functools.partial(timestep, game))(roots)
     runs, depth = {}, {}
     for name in args.planners:
-        leaves = {"leaves": args.leaves}
+        options: dict[str, Any] = {"leaves": args.leaves}
         if name in ("mcs", "pgs", "pgs_unfrozen") and not args.distinct:
-            leaves["distinct"] = False
-        search = planner(name, simulations=args.simulations, **leaves)
+            options["distinct"] = False
+        if name in ("pgs", "pgs_unfrozen") and args.learning_rate is not None:
+            options["learning_rate"] = args.learning_rate
+        search = planner(name, simulations=args.simulations, **options)
         run = jax.jit(lambda key, v, s, search=search: search(key, model, v, s))
         started = time.perf_counter()
         plan = jax.block_until_ready(run(jax.random.key(2), variables, seen))
@@ -65,7 +71,10 @@ def main() -> None:
     parser.add_argument("--games", type=int, default=4)
     parser.add_argument("--simulations", type=int, default=128)
     parser.add_argument("--leaves", type=int, default=32)
-    parser.add_argument("--sharp", type=float, default=1.0, help="multiplies the logits")
+    parser.add_argument(
+        "--network", help="a run, or a network of the package, instead of a new one"
+    )
+    parser.add_argument("--learning-rate", type=float, help="of the adapted policy")
     parser.add_argument("--distinct", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--budget", type=float, default=5.0, help="seconds; longer runs run once")

@@ -130,7 +130,8 @@ def _panel(panel: Any, group: str, curves: Curves) -> None:
     panel.set_title(f"{group}{alone}".replace("_", " "))
     panel.grid(alpha=0.3)
     if len(shown) > 1:
-        panel.legend(fontsize="small")
+        # Beside the panel: inside it would cover curves.
+        panel.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
         if _far_apart([curves[name][1] for name in shown]):
             panel.set_yscale("log")
 
