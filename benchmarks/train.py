@@ -7,7 +7,9 @@ The floor of self-play is the network on the same batch as often as a move asks 
 (simulations + 1 times) and nothing else. The parts are measured apart, each in a loop of its
 own: the rules (step, legal moves, observation), the search with a model that costs nothing,
 the replay, one update. Their shares are of the whole iteration and need not add up to it: a
-compiler joins some of them.
+compiler joins some of them. Where pgx has the game (Go of any size, Hex 11x11), mctx and pgx
+play as much of it with a network of the same shape, against a floor of their own
+(benchmarks/selfplay.py).
 """
 
 import argparse
@@ -25,6 +27,8 @@ import tyro
 
 from benchmarks.models import Free
 from halfmove.core.game import Game, timestep
+from halfmove.games.go import Go
+from halfmove.games.hex import Hex
 from halfmove.train.config import TrainConfig
 from halfmove.train.parts import Parts, parts_of
 from halfmove.train.presets import PRESETS, preset
@@ -127,6 +131,18 @@ def _search(parts: Parts, game: Game) -> Callable[..., Any]:
     return run
 
 
+def beside(parts: Parts, game: Game, repeat: int) -> dict[str, float]:
+    """Seconds of the same self-play by mctx and pgx, and of their network alone, if pgx has it."""
+    from benchmarks.selfplay import Case, Scale, theirs
+
+    if not (isinstance(game, Go) or (isinstance(game, Hex) and game.size == 11)):
+        return {}
+    play, net = parts.config.selfplay, replace(parts.config.net, ownership=False)
+    case = Case(game.name, game.size, "rules", parts.config.search.simulations)
+    seconds, floor = theirs(case, Scale(play.lanes, play.chunk, repeat, net))
+    return {"mctx+pgx selfplay": seconds, "mctx+pgx network": floor}
+
+
 def learning(parts: Parts, keys: Iterator[Any], repeat: int) -> dict[str, float]:
     """The replay, updates and what goes to the host, as a run does it: on a full replay."""
     variables, opt_state, lanes, store = parts.begin(next(keys))
@@ -177,7 +193,13 @@ def report(parts: Parts, t: dict[str, float]) -> dict[str, Any]:
         "replay": t["replay add"] + drawn,
         "transfer": t["transfer"],
     }
-    return {
+    theirs = {}
+    if "mctx+pgx selfplay" in t:
+        theirs = {
+            "mctx+pgx selfplay positions/s": positions / t["mctx+pgx selfplay"],
+            "mctx+pgx against its floor": t["mctx+pgx network"] / t["mctx+pgx selfplay"],
+        }
+    return theirs | {
         "device": jax.devices()[0].device_kind,
         "machine": platform.machine(),
         "jax": jax.__version__,
@@ -210,10 +232,13 @@ def show(found: dict[str, Any]) -> None:
     print("share of an iteration, each measured alone:")
     for name, share in found["share"].items():
         print(f"{name:22}{share:10.1%}")
-    for name in ("selfplay positions/s", "learning positions/s", "positions/s"):
-        print(f"{name:28}{found[name]:12,.0f}")
-    for name in ("selfplay against the floor", "network and updates"):
-        print(f"{name:28}{found[name]:12.0%}")
+    speeds = ("selfplay positions/s", "learning positions/s", "positions/s",
+              "mctx+pgx selfplay positions/s")  # fmt: skip
+    shares = ("selfplay against the floor", "network and updates", "mctx+pgx against its floor")
+    for name in speeds + shares:
+        if name in found:
+            text = f"{found[name]:12,.0f}" if name in speeds else f"{found[name]:12.0%}"
+            print(f"{name:30}{text}")
 
 
 def main() -> None:
@@ -234,7 +259,8 @@ def main() -> None:
     if parts.game is None:
         parts.close()
         parser.error("environments on the host are measured by `python -m benchmarks.envs`")
-    found = report(parts, measure(parts, parts.game, options.repeat))
+    seconds = measure(parts, parts.game, options.repeat)
+    found = report(parts, seconds | beside(parts, parts.game, options.repeat))
     show(found)
     if options.json:
         with open(options.json, "w") as file:
