@@ -57,12 +57,16 @@ def play(args: argparse.Namespace) -> None:
         with open(args.folder / f"{planner}.log", "w") as log:
             working.append(subprocess.Popen(words, stdout=log, stderr=log, env=environment))
     end = time.monotonic() + args.seconds
-    for one in working:
+    for planner, one in zip(args.planners, working, strict=True):
         try:
-            one.wait(max(0.0, end - time.monotonic()))
+            status = one.wait(max(0.0, end - time.monotonic()))
         except subprocess.TimeoutExpired:
             one.kill()
             one.wait()
+            print(f"{planner}: not over after {args.seconds:g} s; its games so far count")
+        else:
+            if status:
+                print(f"{planner}: ended with status {status}; see {args.folder / planner}.log")
 
 
 def rows_of(args: argparse.Namespace) -> list[dict[str, Any]]:
