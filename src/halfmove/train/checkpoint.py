@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 from halfmove.train import tensors, trees
 from halfmove.train.durable import RunError, sync_folder
-from halfmove.train.environment import version
+from halfmove.train.environment import UNKNOWN, version
 from halfmove.train.tensors import DamagedError, Seal, Tensor
 
 FORMAT = 1
@@ -150,8 +150,9 @@ def restore(
             lacking = {part for part in optional if not (path / f"{part}.safetensors").exists()}
             here = {part: like[part] for part in like if part not in lacking}
             _must_match(path, content, here, expect)
-            if content["halfmove"] != version():
-                _log.warning("checkpoint %s was written by halfmove %s", path, content["halfmove"])
+            writer = content["halfmove"]
+            if UNKNOWN not in (writer, version()) and writer != version():
+                _log.warning("checkpoint %s was written by halfmove %s", path, writer)
             parts = {key: _read(path, content, key, here[key]) for key in here}
             return Restored(content["number"], parts, content["meta"])
         except (DamagedError, OSError) as error:

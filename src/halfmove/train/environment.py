@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 
+UNKNOWN = "(not installed)"  # the version of a program that runs from its sources
 _PACKAGES = ("halfmove", "jax", "jaxlib", "numpy", "flax", "optax")
 
 
@@ -19,7 +20,7 @@ def version(package: str = "halfmove") -> str:
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
-        return "(not installed)"
+        return UNKNOWN
 
 
 def describe() -> dict[str, Any]:
