@@ -203,7 +203,9 @@ def gradient(
     Every state is read once, whichever simulations went through it; some of each game at a time,
     for there are fewer than moves.
     """
-    games, count = rows.at.shape[0], at_a_time(rows.at.shape[1], costly=reader.costly)
+    games, count = rows.at.shape
+    if reader.costly:
+        count = at_a_time(count, costly=True)
     every = jnp.arange(games)[:, None]
 
     def keep(gains: Array, i: Array, total: Array, on: Array) -> Array:
