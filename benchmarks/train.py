@@ -148,7 +148,7 @@ def learning(parts: Parts, keys: Iterator[Any], repeat: int) -> dict[str, float]
     variables, opt_state, lanes, store = parts.begin(next(keys))
     add = jax.jit(parts.replay.add, donate_argnums=0)
     draw = jax.jit(parts.draw)
-    target = jax.tree.map(jnp.copy, variables) if parts.config.reanalyse.share else {}
+    target = jax.tree.map(jnp.copy, variables) if parts.config.reanalyse.part else {}
     while int(store.head) < parts.replay.length:
         lanes, store, steps, told = parts.play(
             variables, lanes, store, next(keys), jnp.float32(1), jnp.float32(-2)

@@ -70,9 +70,15 @@ def test_temperatures_have_equal_parts_of_the_run(parts):
     assert len(keys) == 10
 
 
+def test_reanalyze_is_80_percent_unless_another_share_is_asked_for():
+    shares = [ReanalyseConfig(), ReanalyseConfig(on=True), ReanalyseConfig(share=0.5),
+              ReanalyseConfig(on=True, share=0.25)]  # fmt: skip
+    assert [one.part for one in shares] == [0.0, 0.8, 0.5, 0.25]
+
+
 def test_the_target_network_follows_every_so_many_updates(parts):
     learn = replace(parts.config.learn, steps=2)
-    config = replace(parts.config, learn=learn, reanalyse=ReanalyseConfig(0.8, target_every=3))
+    config = replace(parts.config, learn=learn, reanalyse=ReanalyseConfig(on=True, target_every=3))
     hands = Noted(replace(parts, config=config))
     hands.begin()
     targets = []

@@ -205,7 +205,7 @@ class Remote:
         shapes = jax.eval_shape(parts.begin, jax.random.key(0))
         names = ("variables", "optimiser", "lanes", "store")
         found = {name: wire.empty(tree) for name, tree in zip(names, shapes, strict=True)}
-        bootstraps = config.reanalyse.share and config.learn.steps
+        bootstraps = config.reanalyse.part and config.learn.steps
         target = wire.empty(shapes[0]) if bootstraps else {}
         return {**found, "target": target, "rating": self._known["tree"]}
 

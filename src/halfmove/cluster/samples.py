@@ -87,7 +87,7 @@ def sample_shapes(parts: Parts) -> Sample:
 def found_shapes(parts: Parts) -> Found:
     """Of what an update finds out."""
     again = None
-    if parts.config.reanalyse.share:
+    if parts.config.reanalyse.part:
         net = jax.eval_shape(parts.model.init, jax.random.key(0))
         key = jax.eval_shape(lambda: jax.random.key(0))
         again = jax.eval_shape(parts.again, net, net, sample_shapes(parts), key)[1]

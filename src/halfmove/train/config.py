@@ -65,8 +65,14 @@ class LearnConfig:
 class ReanalyseConfig:
     """Old positions searched again with what the network knows now."""
 
-    share: float = 0.0  # of every batch; MuZero Reanalyze: 0.8
+    on: bool = False  # 80% of every batch, as MuZero Reanalyze, unless `share` says otherwise
+    share: float = 0.0  # of every batch; 0: see `on`
     target_every: int = 100  # updates between copies into the network that n-step returns use
+
+    @property
+    def part(self) -> float:
+        """Of every batch, what is searched again."""
+        return self.share or (0.8 if self.on else 0.0)
 
 
 @dataclass(frozen=True)

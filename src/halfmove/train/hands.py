@@ -148,7 +148,7 @@ class Local:
 
     def _copied(self) -> Any:
         config = self.parts.config
-        bootstraps = config.reanalyse.share and config.learn.steps
+        bootstraps = config.reanalyse.part and config.learn.steps
         return jax.tree.map(jnp.copy, self.variables) if bootstraps else {}
 
     def order(self, order: Order) -> None:

@@ -89,7 +89,7 @@ def atari(rom: str) -> TrainConfig:
             loss=LossConfig(value_weight=0.25),
             optimiser=OptimiserConfig(clip=5.0),
         ),
-        reanalyse=ReanalyseConfig(share=0.8),
+        reanalyse=ReanalyseConfig(on=True),
         rating=RatingConfig(every=50, games=16, simulations=8, noise=True),
     )
 

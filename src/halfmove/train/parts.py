@@ -165,7 +165,7 @@ class Parts:
         """One update by a sample, which is searched again in part; three keys."""
         again_key, past_key, turn_key = keys
         again = None
-        if self.config.reanalyse.share:
+        if self.config.reanalyse.part:
             sample, again = self.again(variables, target, sample, again_key)
         batch = self.batch(sample, past_key, turn_key)
         variables, opt_state, metrics = update(
@@ -207,7 +207,7 @@ class Parts:
     ) -> tuple[Sample, dict[str, Array]]:
         """The sample searched again in part, and what that found, as `Replay.rewrite` takes it."""
         learn = self.config.learn
-        rows = reanalyse.rows_of(learn.batch, self.config.reanalyse.share)
+        rows = reanalyse.rows_of(learn.batch, self.config.reanalyse.part)
         moves = learn.unroll + 1
         search_key, value_key = jax.random.split(key)
         sample = reanalyse.search_again(
