@@ -1,5 +1,7 @@
 """How a test of the page plays."""
 
+from playwright.sync_api import Error
+
 from tests.web.asking import ask
 
 
@@ -17,4 +19,12 @@ def moves(page):
 
 
 def press(page, place):
-    page.locator(f'#board [data-place="{place}"]').click(force=True)
+    """Clicks on a place; again if the board was drawn anew before the click, as a person would."""
+    there = page.locator(f'#board [data-place="{place}"]')
+    for _ in range(5):
+        try:
+            return there.click(force=True)
+        except Error as error:
+            if "not visible" not in str(error) and "not attached" not in str(error):
+                raise
+    return there.click(force=True)
