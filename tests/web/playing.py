@@ -1,7 +1,5 @@
 """How a test of the page plays."""
 
-from playwright.sync_api import Error
-
 from tests.web.asking import ask
 
 
@@ -20,6 +18,8 @@ def moves(page):
 
 def press(page, place):
     """Clicks on a place; again if the board was drawn anew before the click, as a person would."""
+    from playwright.sync_api import Error  # where it is not installed no test comes here
+
     there = page.locator(f'#board [data-place="{place}"]')
     for _ in range(5):
         try:
