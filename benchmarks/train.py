@@ -7,9 +7,9 @@ The floor of self-play is the network on the same batch as often as a move asks 
 (simulations + 1 times) and nothing else. The parts are measured apart, each in a loop of its
 own: the rules (step, legal moves, observation), the search with a model that costs nothing,
 the replay, one update. Their shares are of the whole iteration and need not add up to it: a
-compiler joins some of them. Where pgx has the game (Go of any size, Hex 11x11), mctx and pgx
-play as much of it with a network of the same shape, against a floor of their own
-(benchmarks/selfplay.py).
+compiler joins some of them. With known rules, where pgx has the game (Go of any size, Hex
+11x11), mctx and pgx play as much of it with a network of the same shape, against a floor of
+their own (benchmarks/selfplay.py).
 """
 
 import argparse
@@ -135,7 +135,8 @@ def beside(parts: Parts, game: Game, repeat: int) -> dict[str, float]:
     """Seconds of the same self-play by mctx and pgx, and of their network alone, if pgx has it."""
     from benchmarks.selfplay import Case, Scale, theirs
 
-    if not (isinstance(game, Go) or (isinstance(game, Hex) and game.size == 11)):
+    known = isinstance(game, Go) or (isinstance(game, Hex) and game.size == 11)
+    if not known or parts.config.model != "rules":
         return {}
     play, net = parts.config.selfplay, replace(parts.config.net, ownership=False)
     case = Case(game.name, game.size, "rules", parts.config.search.simulations)

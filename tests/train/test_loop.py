@@ -115,7 +115,8 @@ def test_a_loss_that_is_no_number_stops_the_run(tmp_path):
     assert lines[-1]["learn/skipped"] == 1
     # The one that a step broke which had worked is not in the way.
     assert max(checkpoint.numbers(path / "checkpoints")) == 3
-    smaller = ["--learn.optimiser.factor", "1.0", "--iterations", "6"]
+    smaller = ["--learn.optimiser.factor", "1.0", "--learn.optimiser.clip", "1.0"]
+    smaller += ["--iterations", "6"]
     assert main(["resume", str(path), *smaller]) == 0
     assert trained(path).number == 6
     assert trained(path).config.learn.optimiser.factor == 1.0
@@ -147,6 +148,8 @@ def test_a_run_goes_on_with_changes_that_fit(tmp_path, capsys):
         (["--net.planes", "5"], "net cannot be changed in a run that goes on"),
         (["--selfplay.lanes", "8"], "selfplay.lanes cannot be changed"),
         (["--learn.samples", "1"], "learn.samples cannot be changed"),
+        (["--learn.optimiser.kind", "sgd"], "learn.optimiser.kind cannot be changed"),
+        (["--rating.every", "1"], "a run that goes on is rated as it was"),
         (["--learn.discount", "1.5"], "learn.discount must be from 0 to 1, got 1.5"),
     ):
         assert main(["resume", str(path), *words]) > 0

@@ -86,7 +86,17 @@ def optimiser(config: OptimiserConfig) -> optax.GradientTransformation:
             schedule, config.b1, config.b2, config.epsilon,
             weight_decay=config.weight_decay, mask=_kernels,
         )  # fmt: skip
-    return optax.chain(optax.clip_by_global_norm(config.clip), core) if config.clip else core
+    return _clipped(core, config.clip) if config.clip else core
+
+
+def _clipped(core: optax.GradientTransformation, norm: float) -> optax.GradientTransformation:
+    """The same of a clipped gradient. Its state is that of `core`: a run may begin to clip."""
+    clip = optax.clip_by_global_norm(norm)
+
+    def update(gradient: Any, state: Any, params: Any = None) -> Any:
+        return core.update(clip.update(gradient, optax.EmptyState())[0], state, params)
+
+    return optax.GradientTransformation(core.init, update)
 
 
 def _kernels(params: Any) -> Any:

@@ -57,7 +57,7 @@ def _changed(config: TrainConfig, arguments: Sequence[str], program: str) -> Tra
 
 # What the arrays of a checkpoint, or the counting of positions and updates, depend on.
 FIXED = ("game", "model", "seed", "start", "net", "selfplay.lanes", "selfplay.chunk", "replay",
-         "learn.batch", "learn.samples", "learn.begin")  # fmt: skip
+         "learn.batch", "learn.samples", "learn.begin", "learn.optimiser.kind")  # fmt: skip
 
 
 def _must_fit(before: TrainConfig, config: TrainConfig) -> None:
@@ -68,6 +68,9 @@ def _must_fit(before: TrainConfig, config: TrainConfig) -> None:
                 f"{name} cannot be changed in a run that goes on: it is {old!r}; "
                 "begin another with `halfmove train … --start RUN`"
             )
+    if bool(before.rating.every) != bool(config.rating.every):
+        raise ValueError("a run that goes on is rated as it was: rating.every can become 0 or more "
+                         "than 0 only in another, `halfmove train … --start RUN`")  # fmt: skip
 
 
 def presets() -> int:
