@@ -15,7 +15,9 @@ from halfmove.core.types import Edge, Prediction
 from halfmove.search import engine, kernels, names, planner
 from halfmove.search.planners import TREELESS, full_gumbel, muzero
 from halfmove.search.program import Game
+from halfmove.search.rule import TREE
 from halfmove.search.search import TreeSearch
+from halfmove.search.tree import with_pending
 
 ACTIONS = 11
 GAMES = 5
@@ -62,6 +64,63 @@ def assert_same(one, other):
             np.testing.assert_allclose(a, b, atol=1e-5, err_msg=field.name)
     np.testing.assert_array_equal(one.action, other.action)
     np.testing.assert_allclose(one.policy, other.policy, atol=1e-5)
+
+
+class Narrow:
+    """Three moves, all tried soon, by a root that thinks itself worse than any of them."""
+
+    def look(self, node):
+        logits = jnp.sin(1.7 * node[:, None] * jnp.arange(1, 4))
+        return Prediction(logits, jnp.where(node < 10, -5.0, 0.2 * jnp.cos(1.0 * node)))
+
+    def root(self, params, key, timestep):
+        return timestep, self.look(timestep)
+
+    def step(self, params, key, node, action):
+        node = (node * 31 + action * 17 + 11) % 10007 + 10
+        return node, Edge(0.2 * jnp.sin(0.1 * node), jnp.ones(node.shape)), self.look(node)
+
+
+@pytest.mark.parametrize("name", ["muzero", "mpo"])
+def test_lanes_that_pad_a_row_know_nothing_of_leaves_under_way(name):
+    plans = [
+        planner(name, simulations=24, leaves=8, normalise="siblings", engine=engine)(
+            jax.random.key(0), Narrow(), None, jnp.arange(4)
+        )
+        for engine in ENGINES
+    ]
+    for plan in plans[1:]:
+        np.testing.assert_array_equal(plan.stats.visits, plans[0].stats.visits)
+
+
+class Flat:
+    """Eight moves, all alike, and a root of the given value."""
+
+    def root(self, params, key, timestep):
+        return timestep, Prediction(jnp.zeros((1, 8)), timestep)
+
+    def step(self, params, key, node, action):
+        edge = Edge(jnp.zeros(action.shape), -jnp.ones(action.shape))
+        return node, edge, Prediction(jnp.zeros((len(action), 8)), -node)
+
+
+@pytest.mark.parametrize("normalise", [None, "tree", "siblings", (-1.0, 1.0)])
+@pytest.mark.parametrize("value", [-0.9, 0.9])
+def test_a_leaf_under_way_never_looks_better_than_an_action_not_tried(value, normalise):
+    search = muzero(8, leaves=8, normalise=normalise, dirichlet_fraction=0.0)
+    plan = search(jax.random.key(0), Flat(), None, jnp.asarray([value]))
+    np.testing.assert_array_equal(plan.stats.visits, np.ones((1, 8)))
+
+
+@pytest.mark.parametrize(
+    ("untried", "first"), [(None, 0.3), (TREE, -0.9), (0.0, 0.0), (0.5, 0.3), (-1.0, -1.0)]
+)
+def test_what_a_leaf_under_way_counts_as(untried, first):
+    visits, pending = jnp.array([0, 1, 1, 0]), jnp.array([1, 1, 0, 0])
+    value, low = jnp.array([0.6]), jnp.array([-0.9])  # of the node, and the least of the tree
+    visits, q = with_pending(visits, jnp.array([0, 0.3, 0.7, 0]), pending, value, low, untried)
+    np.testing.assert_array_equal(visits, [1, 2, 1, 0])
+    np.testing.assert_allclose(q, [first, (0.3 + first) / 2, 0.7, 0], atol=1e-6)
 
 
 # Of rules that differ only at the root, one with several leaves will do.

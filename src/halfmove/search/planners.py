@@ -20,7 +20,7 @@ from halfmove.search import act as acting
 from halfmove.search import halving, improve, noise, scaling, select
 from halfmove.search.adapt import Adapt
 from halfmove.search.rollout import RolloutSearch
-from halfmove.search.rule import Improve, Noise, Rule, Select
+from halfmove.search.rule import Improve, Noise, Rule, Select, Untried
 from halfmove.search.scaling import Normalise
 from halfmove.search.search import TreeSearch, whole
 
@@ -64,7 +64,10 @@ def gumbel(
     """Sequential Halving at the root, MuZero's pUCT below it. Gumbel paper, section 7."""
     rise = _advantage(c_visit, c_scale, completion, normalise)
     below = _puct(normalise, _exploration(c_init, c_base, c_puct))
-    return _gumbel(simulations, considered, rise, below, noise.gumbel(scale=gumbel_scale), shared)
+    return _gumbel(
+        simulations, considered, rise, below,
+        noise.gumbel(scale=gumbel_scale), shared, scaling.untried(normalise),
+    )  # fmt: skip
 
 
 def gumbel_stochastic(
@@ -106,7 +109,7 @@ def gumbel_replacement(
     rise = _advantage(c_visit, c_scale, completion, normalise)
     below = _puct(normalise, _exploration(c_init, c_base, c_puct))
     drawn = noise.replacement(min(considered, simulations), scale=gumbel_scale)
-    return _gumbel(simulations, considered, rise, below, drawn, shared)
+    return _gumbel(simulations, considered, rise, below, drawn, shared, scaling.untried(normalise))
 
 
 def muzero(
@@ -131,6 +134,7 @@ def muzero(
             select=rule,
             improve=improve.visit_share(),
             act=acting.by_visits(temperature=temperature),
+            untried=scaling.untried(normalise),
         ),
         simulations=simulations,
         **shared,
@@ -200,6 +204,7 @@ def mcs(
             select=select.sample(improve.prior()),
             improve=improve.visit_share(),
             act=acting.by_visits(temperature=temperature),
+            untried=scaling.untried(normalise),
         ),
         simulations=simulations,
         adapt=adapt,
@@ -326,6 +331,7 @@ def _gumbel(
     below: Select,
     drawn: Noise,
     shared: dict[str, Any],
+    untried: Untried = None,
 ) -> TreeSearch:
     whole("considered", considered, 1)
     whole("simulations", simulations, 1)
@@ -338,6 +344,7 @@ def _gumbel(
             improve=improve.raised(rise),
             act=acting.best_considered(rise),
             schedule=halving.Halving(considered, simulations),
+            untried=untried,
         ),
         simulations=simulations,
         **shared,
@@ -375,6 +382,7 @@ def _regularised(
             act=acting.by_policy(better, temperature=temperature)
             if act
             else acting.by_visits(temperature=temperature),
+            untried=None if search else scaling.untried(normalise),
         ),
         simulations=simulations,
         **shared,

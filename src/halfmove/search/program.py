@@ -164,7 +164,8 @@ class Game:
         count, value, raw = (self.words(t[x], b, node) for x in ("count", "value", "raw_value"))
         low, high = t["q_min"][b], t["q_max"][b]
         if self.build.leaves > 1:
-            visits, q = with_pending(visits, q, row("pending"), value[..., None])
+            untried = self.build.rule.untried
+            visits, q = with_pending(visits, q, row("pending"), value[..., None], low, untried)
             count = 1 + jnp.sum(visits, axis=-1)
         seed = jax.lax.bitcast_convert_type(self.seed[b], jnp.uint32)
         return NodeStats(

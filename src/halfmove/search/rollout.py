@@ -230,14 +230,15 @@ def _task(search: RolloutSearch, model: Model, going: Going, by: Guide) -> Task:
     )
 
 
-def _stats(going: Going, pending: Array | None = None) -> NodeStats:
+def _stats(rule: Rule, going: Going, pending: Array | None = None) -> NodeStats:
     """Of the roots, [B, A] and [B]; `pending` [B, A] simulations count as losses."""
     visits = going.visits
     q = going.total / jnp.maximum(visits, 1)
     value = (going.raw + jnp.sum(going.total, axis=-1)) / (1 + jnp.sum(visits, axis=-1))
     if pending is not None:
-        # A move not tried yet has Q = 0: one under way must not look better for that.
-        visits, q = with_pending(visits, q, pending, jnp.minimum(value, 0.0)[:, None])
+        visits, q = with_pending(
+            visits, q, pending, value[:, None], going.q_min[:, None], rule.untried
+        )
     count = 1 + jnp.sum(visits, axis=-1)
     logits = going.store.logits[:, 0]
     lanes = jnp.arange(logits.shape[-1])
@@ -262,7 +263,7 @@ def _first_moves(rule: Rule, going: Going, number: Array) -> Array:
     allowed = (going.store.logits[:, 0] > -jnp.inf) & (going.noise.row > -jnp.inf)
 
     def choose(pending: Array, on: Array) -> tuple[Array, Array]:
-        stats = _stats(going, pending)
+        stats = _stats(rule, going, pending)
         scores = jax.vmap(rule.select_root)(stats, root_noise(going.noise, stats.count))
         action = best(jnp.where(allowed, scores, -jnp.inf))
         return pending.at[jnp.arange(games), action].add(on.astype(jnp.int32)), action
@@ -291,7 +292,7 @@ def _counted(going: Going, rows: Rows, action: Array, on: Array, returned: Array
 
 def decided(search: RolloutSearch, going: Going) -> Plan:
     """What the rule makes of the simulations so far."""
-    stats = _stats(going)
+    stats = _stats(search.rule, going)
     depth = going.moves / jnp.maximum(stats.count - 1, 1)
     plan = plan_of(search.rule, going.act_key, stats, root_noise(going.noise, stats.count), depth)
     return replace(plan, memory=going.memory)

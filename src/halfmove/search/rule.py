@@ -21,6 +21,9 @@ Noise = Callable[[Array, Array], tuple[Array, Array]]
 # (key, root statistics, root noise), all batched -> action [B].
 Act = Callable[[Array, NodeStats, RootNoise], Array]
 
+TREE = "tree"
+Untried = float | str | None
+
 
 class Schedule(Protocol):
     """Which visit count the root rule wants to raise at each turn."""
@@ -36,7 +39,12 @@ class Schedule(Protocol):
 
 @dataclass(frozen=True)
 class Rule:
-    """A search algorithm. Every field may be any function of the same type."""
+    """A search algorithm. Every field may be any function of the same type.
+
+    `untried` is the Q of an action not tried yet, as the selecting rules see it: a number, TREE for
+    the least value of the whole tree, None for something that the node itself knows. Leaves under
+    way (virtual losses) count as no more than that, and no more than the worst the node knows.
+    """
 
     noise: Noise
     select_root: Select
@@ -44,6 +52,7 @@ class Rule:
     improve: Improve
     act: Act
     schedule: Schedule | None = None
+    untried: Untried = None
 
 
 LOWEST = float(jnp.finfo(jnp.float32).min)
@@ -174,4 +183,4 @@ def local(rule: Rule, actions: int) -> bool:
     stats = Watched(row, row, row.astype(jnp.int32), row, whole, one, one, one, one, row)
     for select in (rule.select_root, rule.select):
         jax.eval_shape(functools.partial(select, stats), RootNoise(row, whole))
-    return not seen & {"q_min", "q_max"}
+    return rule.untried != TREE and not seen & {"q_min", "q_max"}

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import jax.numpy as jnp
 
 from halfmove.core.types import Array, NodeStats
-from halfmove.search.rule import greatest, least
+from halfmove.search.rule import TREE, Untried, greatest, least
 
 Scaling = Callable[[NodeStats, Array, Array | None], Array]
 Normalise = str | tuple[float, float] | None
@@ -66,3 +66,12 @@ def named(normalise: Normalise) -> Scaling:
     raise ValueError(
         f"normalise must be 'tree', 'siblings', a pair (low, high) or None, got {normalise!r}"
     )
+
+
+def untried(normalise: Normalise) -> Untried:
+    """The Q that is 0 when so normalised, as pUCT takes an action not tried yet (`Rule`)."""
+    if normalise is None:
+        return 0.0
+    if isinstance(normalise, (tuple, list)):
+        return float(normalise[0])
+    return TREE if normalise == "tree" else None

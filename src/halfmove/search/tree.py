@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from halfmove.core.types import Array, NodeStats, RootNoise, pytree
-from halfmove.search.rule import least, softmax
+from halfmove.search.rule import TREE, Untried, least, softmax
 
 UNVISITED = -1
 LEVELS = 2  # of a path that are backed up at once
@@ -91,12 +91,18 @@ def random_row(seed: Array, node: Array, count: Array, lanes: Array) -> Array:
     return (x >> u32(8)).astype(jnp.int32).astype(jnp.float32) * jnp.float32(2.0**-24)
 
 
-def with_pending(visits: Array, q: Array, pending: Array, value: Array) -> tuple[Array, Array]:
+def with_pending(
+    visits: Array, q: Array, pending: Array, value: Array, q_min: Array, untried: Untried
+) -> tuple[Array, Array]:
     """Visits and Q with leaves under way counted as losses: the worst the node knows of.
 
-    Rows [..., A], `value` [..., 1] of the node.
+    Rows [..., A]; `value` of the node and `q_min` of the tree, [..., 1] each. An action not tried
+    yet has the Q `untried` (`Rule`): one under way must not look better for that.
     """
-    worst = least(jnp.where(visits > 0, q, value))
+    floor = q_min if untried == TREE else untried
+    low = value if floor is None else jnp.minimum(value, floor)
+    # Also where every action was visited: a padded row of a GPU's program has lanes that were not.
+    worst = jnp.minimum(least(jnp.where(visits > 0, q, low)), low)
     total = visits + pending
     known = q * visits.astype(jnp.float32) + worst * pending.astype(jnp.float32)
     return total, jnp.where(pending > 0, known / jnp.maximum(total, 1).astype(jnp.float32), q)
@@ -133,14 +139,15 @@ def empty(logits: Array, value: Array, node: Any, nodes: int, *, pending: bool) 
     )
 
 
-def stats_of(tree: Tree, node: Array, seed: Array) -> NodeStats:
-    """Statistics of one node a game. node [B]."""
+def stats_of(tree: Tree, node: Array, seed: Array, untried: Untried = None) -> NodeStats:
+    """Statistics of one node a game. node [B]; `untried` as in `with_pending`."""
     games = jnp.arange(node.shape[0])
     visits, q = tree.visits[games, node], tree.q[games, node]
     count = tree.count[games, node]
     if tree.pending is not None:
         pending = tree.pending[games, node]
-        visits, q = with_pending(visits, q, pending, tree.value[games, node][:, None])
+        value, low = tree.value[games, node][:, None], tree.q_min[:, None]
+        visits, q = with_pending(visits, q, pending, value, low, untried)
         count = 1 + jnp.sum(visits, axis=-1)
     lanes = jnp.arange(visits.shape[-1])
     return NodeStats(

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from halfmove.core.types import Array, NodeStats, RootNoise
-from halfmove.search.rule import Rule, Select, best
+from halfmove.search.rule import Rule, best
 from halfmove.search.tree import (
     LEVELS,
     UNVISITED,
@@ -25,11 +25,11 @@ def _edges(nodes: int, max_depth: int | Array) -> int:
     return min(max_depth, nodes) if isinstance(max_depth, int) else nodes
 
 
-def choose(select: Select, tree: Tree, node: Array, seed: Array) -> tuple[Array, Array]:
+def choose(rule: Rule, tree: Tree, node: Array, seed: Array) -> tuple[Array, Array]:
     """(action, child behind it) of nodes below the root; (-1, UNVISITED) where none is legal."""
-    stats = stats_of(tree, node, seed)
+    stats = stats_of(tree, node, seed, rule.untried)
     away = RootNoise(row=jnp.zeros(tree.logits.shape[-1]), want=jnp.int32(0))
-    scores = jax.vmap(select, in_axes=(0, None))(stats, away)
+    scores = jax.vmap(rule.select, in_axes=(0, None))(stats, away)
     scores = jnp.where(stats.legal, scores, -jnp.inf)
     playable = jnp.max(scores, axis=-1) > -jnp.inf
     action = jnp.where(playable, best(scores), -1)
@@ -51,7 +51,7 @@ def walk(tree: Tree, noise: Noise, rule: Rule, fresh: Array, max_depth: int | Ar
     def step(state: tuple[Array, ...]) -> tuple[Array, ...]:
         node, action, child, going, depth, length, steps = state
         steps = steps.at[depth - 1].set(child)
-        below, behind = choose(rule.select, tree, jnp.maximum(child, 0), noise.seed)
+        below, behind = choose(rule, tree, jnp.maximum(child, 0), noise.seed)
         # A node without legal actions is a leaf that is evaluated again.
         going = going & (below >= 0)
         node = jnp.where(going, child, node)
@@ -62,7 +62,7 @@ def walk(tree: Tree, noise: Noise, rule: Rule, fresh: Array, max_depth: int | Ar
         return node, action, child, going, depth + 1, length, steps
 
     zero = jnp.zeros(games, jnp.int32)
-    stats = stats_of(tree, zero, noise.seed)
+    stats = stats_of(tree, zero, noise.seed, rule.untried)
     action, playable = root_choice(stats, root_noise(noise, stats.count), rule)
     child = jnp.where(playable, tree.child[every, zero, action], UNVISITED)
     going = there(child) & (max_depth > 1)
