@@ -64,10 +64,8 @@ def gumbel(
     """Sequential Halving at the root, MuZero's pUCT below it. Gumbel paper, section 7."""
     rise = _advantage(c_visit, c_scale, completion, normalise)
     below = _puct(normalise, _exploration(c_init, c_base, c_puct))
-    return _gumbel(
-        simulations, considered, rise, below,
-        noise.gumbel(scale=gumbel_scale), shared, scaling.untried(normalise),
-    )  # fmt: skip
+    drawn, untried = noise.gumbel(scale=gumbel_scale), scaling.untried(normalise)
+    return _gumbel(simulations, considered, rise, below, drawn, shared, untried)
 
 
 def gumbel_stochastic(

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from halfmove.core.types import Array, NodeStats, RootNoise, pytree
-from halfmove.search.rule import TREE, Untried, least, softmax
+from halfmove.search.rule import Untried, least, softmax
 
 UNVISITED = -1
 LEVELS = 2  # of a path that are backed up at once
@@ -99,7 +99,7 @@ def with_pending(
     Rows [..., A]; `value` of the node and `q_min` of the tree, [..., 1] each. An action not tried
     yet has the Q `untried` (`Rule`): one under way must not look better for that.
     """
-    floor = q_min if untried == TREE else untried
+    floor = q_min if isinstance(untried, str) else untried
     low = value if floor is None else jnp.minimum(value, floor)
     # Also where every action was visited: a padded row of a GPU's program has lanes that were not.
     worst = jnp.minimum(least(jnp.where(visits > 0, q, low)), low)
