@@ -1,10 +1,17 @@
 """Runs by name: one for two cores and one for a GPU, for every game."""
 
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
 import pytest
 
 from halfmove import games
+from halfmove.core.game import timestep
+from halfmove.nets import NetConfig
 from halfmove.train.parts import opened
-from halfmove.train.presets import PRESETS, preset
+from halfmove.train.presets import EXPERTS, PRESETS, preset
 
 NEEDS = ("two cores", "one GPU")
 
@@ -19,6 +26,20 @@ def test_every_game_has_one(needs):
 def test_an_unknown_one_is_named():
     with pytest.raises(ValueError, match=r"unknown preset 'hex55' \(did you mean 'hex5'\?\)"):
         preset("hex55")
+
+
+@pytest.mark.parametrize("name", EXPERTS)
+def test_an_expert_that_does_not_explore_takes_the_most_visited_move(name):
+    """Policy Gradient Search paper, section 5.1: after 30 moves actions are chosen greedily."""
+    config = preset(f"hex5-{name}")
+    few = replace(config.search, simulations=16)
+    with opened(replace(config, search=few, net=NetConfig(planes=4, blocks=1))) as parts:
+        first = timestep(parts.game, parts.game.init(jax.random.key(0)))
+        seen = jax.tree.map(lambda x: jnp.stack([x] * 32), first)
+        variables = parts.model.init(jax.random.key(1))
+        plan = parts.planner(jax.random.key(2), parts.model, variables, seen)
+    visits = np.asarray(plan.stats.visits)
+    np.testing.assert_array_equal(visits[np.arange(32), plan.action], visits.max(axis=1))
 
 
 @pytest.mark.slow
