@@ -283,6 +283,18 @@ def test_the_gradient_of_a_network(kind):
         assert slope == pytest.approx(float(flat["params/policy/Dense_0/kernel"][spot]), abs=1e-3)
 
 
+@pytest.mark.parametrize("early", [False, True])
+def test_batch_norm_is_not_adapted(early):
+    """Neither its statistics nor its offsets, wherever in a block it is."""
+    net = NetConfig(planes=4, blocks=1, norm="batch", preactivation=early)
+    model = Rules(games.make("hex", size=3), net)
+    variables = model.init(jax.random.key(0))
+    change = planner("pgs_unfrozen", simulations=2).begin(model, variables, 1).change
+    assert not [name for name in change if "norm" in name.lower() or "stats" in name]
+    kept = {name.rpartition("/")[2] for name in change}
+    assert {"kernel", "bias"} <= kept
+
+
 def test_the_policy_turns_to_the_winning_move():
     """After the root's only move the other side may win at once, or lose whatever it does."""
     won, made, other = 3, jax.tree.map(np.copy, tables()), 50

@@ -11,6 +11,7 @@ learn in the meantime: the change is then added to what it has become.
 """
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -22,9 +23,9 @@ import optax
 from halfmove.core.types import Array, pytree
 from halfmove.search.simulate import Rows, Store, at_a_time, backward
 
-# Parts of a network that are never adapted: batch norm, its statistics and its parameters.
-# Policy Gradient Search paper, section 3.2.
-FROZEN = ("stats", "norm")
+# Parts of a network that are never adapted: batch norm, its statistics and its parameters, also
+# where a layer has no name of its own (Norm_0). Policy Gradient Search paper, section 3.2.
+FROZEN = re.compile(r"(^|/)(stats|norm|Norm_\d+)/")
 LOW = -1e9  # logit of an illegal action: finite, so that a row without legal ones has no NaN
 
 
@@ -113,7 +114,7 @@ def policy_of(adapt: Adapt, model: Any, params: Any) -> Policy:
     begin = {
         name: jnp.asarray(leaf)
         for name, (_, leaf) in zip(names, leaves, strict=True)
-        if jnp.issubdtype(leaf.dtype, jnp.inexact) and not set(FROZEN) & set(name.split("/"))
+        if jnp.issubdtype(leaf.dtype, jnp.inexact) and not FROZEN.search(name)
     }
 
     def whole(adapted: dict[str, Array]) -> Any:
