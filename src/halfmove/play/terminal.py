@@ -89,13 +89,19 @@ def _asked(engine: Engine, game: Game, state: State, moves: list[int]) -> Though
 class Carried:
     """What a planner carries along a game, a hint for the other side its own."""
 
-    last: dict[int, tuple[list[int], Any]] = field(default_factory=dict)  # moves, memory; by side
+    # By side: the moves before its last two searches, and what these left.
+    last: dict[int, list[tuple[list[int], Any]]] = field(default_factory=dict)
 
     def board(self, game: Game, state: State, moves: list[int]) -> Board:
-        """The position, with what was carried to it; nothing from moves that were taken back."""
+        """The position, with what was carried to it from earlier ones.
+
+        Nothing from moves that were taken back: who looks at a position again begins as at first.
+        """
         spot = at(game, state)
         memory = {
-            side: kept for side, (past, kept) in self.last.items() if moves[: len(past)] == past
+            side: earlier[-1][1]
+            for side, kept in self.last.items()
+            if (earlier := _earlier(kept, moves))
         }
         none = Fixture(0, (0, 1), ())
         return Board(none, spot.state, spot.player, spot.legal, moves, memory=memory)
@@ -103,7 +109,14 @@ class Carried:
     def keep(self, board: Board) -> None:
         """What the side to move has after its search."""
         if board.to_play in board.memory:
-            self.last[board.to_play] = (list(board.moves), board.memory[board.to_play])
+            before = _earlier(self.last.get(board.to_play, []), board.moves)[-1:]
+            found = (list(board.moves), board.memory[board.to_play])
+            self.last[board.to_play] = [*before, found]
+
+
+def _earlier(kept: list[tuple[list[int], Any]], moves: list[int]) -> list[tuple[list[int], Any]]:
+    """Those of positions before that after `moves`, in the same game."""
+    return [x for x in kept if len(x[0]) < len(moves) and moves[: len(x[0])] == x[0]]
 
 
 def _searched(
