@@ -176,3 +176,10 @@ def test_what_is_carried_belongs_to_one_table(desk):
     together(desk, [one, other])
     assert desk._carried["one", LINE] is not desk._carried["other", LINE]
     assert np.array_equal(begin(TOE).legal, spot_after(TOE, "", ()).legal)
+
+
+def test_a_position_that_belongs_to_no_table_carries_nothing(desk):
+    """Analysis asks so: what it finds must not depend on what was looked at before."""
+    for moves in ((), (4,), (4, 0)):
+        desk.ask(Ask(TOE, LINE, "", moves)).result(60)
+    assert not [table for table, _ in desk._carried if not table]

@@ -44,7 +44,7 @@ class Ask:
     line: str  # as the arena reads it
     position: str
     moves: tuple[int, ...]
-    table: str = ""  # what is carried along a game belongs to one table
+    table: str = ""  # what is carried along a game belongs to one table; "": nothing is
     answer: "Future[Choice]" = field(default_factory=Future)
     state: str = "waiting"  # then compiling or searching
     since: float = field(default_factory=time.monotonic)
@@ -308,6 +308,8 @@ class Desk:
         spot = spot_after(ask.game, ask.position, ask.moves)
         if spot.over:
             raise ValueError("the game is over: there is no move to choose")
+        if not ask.table:
+            return Carried().board(ask.game, spot.state, list(ask.moves))
         with self._bell:
             kept = self._carried.setdefault((ask.table, ask.line), Carried())
             self._carried.move_to_end((ask.table, ask.line))
