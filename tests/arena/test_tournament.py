@@ -1,6 +1,7 @@
 """Tournaments: every game once, the same ones after a kill, and no engine can end them."""
 
 import json
+from collections import Counter
 
 import jax
 import numpy as np
@@ -213,6 +214,10 @@ def test_openings(tmp_path):
         (["random", "mcts@0", "--game", "tic_tac_toe"], "at least 1"),
         (["random", "gtp:cat", "--game", "tic_tac_toe"], "plays go, not tic_tac_toe"),
         (["random", "perfect", "--game", "tic_tac_toe", "--games", "3"], "must be even"),
+        (
+            ["random", "perfect", "--game", "tic_tac_toe", "--openings", "first", "--games", "20"],
+            "games must be a multiple of 18, for every first move from both sides; got 20",
+        ),
         (["random", "perfect", "--game", "2048"], "no game for two"),
         (["random", "perfect", "--game", "tic_tac_toe", "--anchor", "x=3"], "'x' does not play"),
     ],
@@ -238,6 +243,17 @@ def test_the_command_prints_a_table_and_rate_agrees(tmp_path, capsys):
     again = capsys.readouterr().out.splitlines()
     (row,) = [line for line in first.splitlines() if line.strip().startswith("1  perfect")]
     assert row in again or "not counted" in first
+
+
+@pytest.mark.parametrize(("words", "times"), [([], 1), (["--games", "72"], 4)])
+def test_every_first_move_is_played_as_often_as_asked(tmp_path, capsys, words, times):
+    """As in a match of 4 games from each first move with each colour."""
+    folder = ["--openings", "first", "--folder", str(tmp_path / "t")]
+    assert main(["arena", "random", "perfect", "--game", "tic_tac_toe", *folder, *words]) == 0
+    played = tournament.load(tmp_path / "t")
+    begun = Counter((record.players, record.moves[0]) for record in played)
+    assert len(begun) == 18
+    assert set(begun.values()) == {times}
 
 
 def test_pairs_share_a_round_unless_somebody_must_be_alone(tmp_path):

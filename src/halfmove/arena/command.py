@@ -17,12 +17,14 @@ from halfmove.core.game import Game
 from halfmove.games.records import Record, text_of
 from halfmove.selfplay import rating
 
+USUAL = 64  # games of a pair
+
 
 def main(
     players: Sequence[str],
     *,
     game: str | None = None,
-    games: int = 64,
+    games: int | None = None,
     openings: str = "random:2",
     folder: str | None = None,
     gauntlet: bool = False,
@@ -32,11 +34,15 @@ def main(
     limit: int = 1000,
     seed: int = 0,
 ) -> int:
-    """Plays a tournament, or goes on with one, and prints the ratings; gives the exit status."""
+    """Plays a tournament, or goes on with one, and prints the ratings; gives the exit status.
+
+    `games` of each pair: 64 unless given, from every first move all that there are, or so many
+    times all.
+    """
     names = tuple(text.strip() for text in players)
     if len(names) < 2 or len(set(names)) < len(names):
         raise ValueError(f"two or more different players must be given, got {', '.join(names)}")
-    if games % 2:
+    if games is not None and games % 2:
         raise ValueError(f"games must be even, every opening is played twice; got {games}")
     if sprt and len(names) != 2:
         raise ValueError(f"a sequential test is for two players, got {len(names)}")
@@ -82,15 +88,20 @@ def _rules(text: str | None, names: Sequence[str]) -> Game:
 def _plan(
     rules: Game,
     names: tuple[str, ...],
-    count: int,
+    count: int | None,
     text: str,
     gauntlet: bool,
     seed: int,
     limit: int,
 ) -> tournament.Plan:
-    found = drawn(text, rules, count=count // 2, seed=seed)
+    found = drawn(text, rules, count=(count or USUAL) // 2, seed=seed)
     # Every first move from both sides is a whole tournament: 2 n² games of a pair on n x n Hex.
-    each = 2 * len(found) if text == "first" else count
+    once = 2 * len(found)
+    if text == "first" and count is not None and count % once:
+        raise ValueError(
+            f"games must be a multiple of {once}, for every first move from both sides; got {count}"
+        )
+    each = count or (once if text == "first" else USUAL)
     return tournament.Plan(text_of(rules), names, each, tuple(found), gauntlet, seed, limit)
 
 

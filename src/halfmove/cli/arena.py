@@ -24,7 +24,9 @@ def _add_arena(commands: Any) -> None:
     )
     arena.add_argument("players", metavar="PLAYER", nargs="+", help="who plays, two or more")
     arena.add_argument(
-        "--games", type=count, default=64, help="of each pair, even (default: %(default)s)"
+        "--games",
+        type=count,
+        help="of each pair, even (default: 64; from every first move, once from both sides)",
     )
     arena.add_argument("--game", help='such as "go size=9" (default: what the first run learned)')
     arena.add_argument(
