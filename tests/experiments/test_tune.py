@@ -1,10 +1,13 @@
 """The learning rate of Policy Gradient Search, tuned by matches."""
 
+from dataclasses import replace
+
 import pytest
 
 from halfmove.cli import main
 from halfmove.experiments import tune
 from halfmove.games.records import Record
+from halfmove.train.config import SearchConfig
 from halfmove.train.trained import trained
 from tests.runs import small
 
@@ -48,6 +51,27 @@ def test_games_go_to_the_rates_that_win(run, monkeypatch):
     assert found[0].games == 206
     assert found[0].score == pytest.approx(0.9, abs=0.01)
     assert found[0].low < found[0].elo < found[0].high
+
+
+@pytest.mark.parametrize("learned_by", ["pgs", "mcs"])
+def test_both_sides_differ_in_the_rate_alone(run, monkeypatch, learned_by):
+    """Also where the options of the run are those of one of them: leaves matter more than rates."""
+    pairs = []
+
+    def scripted(key, game, one, other, *, games, opening):
+        pairs.append((one.planner, other.planner))
+        return [Record("tic_tac_toe", (one.name, other.name), (i,), (0, 0)) for i in range(games)]
+
+    monkeypatch.setattr(tune, "match", scripted)
+    net = trained(run)
+    search = SearchConfig(learned_by, 8, ("leaves=2", "c_puct=3.0"))
+    net = replace(net, config=replace(net.config, search=search))
+    tune.tune(net, simulations=4, games=8, rates=(0.1, 0.2), options=("truncate='fixed'",))
+    for mine, base in pairs:
+        assert mine.adapt.learning_rate > 0
+        assert base.adapt is None
+        names = ("leaves", "simulations", "truncate", "horizon")
+        assert [getattr(mine, x) for x in names] == [getattr(base, x) for x in names]
 
 
 @pytest.mark.parametrize(("words", "said"), [

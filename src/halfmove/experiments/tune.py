@@ -2,20 +2,22 @@
 
     halfmove tune pgs runs/hex7 --simulations 128 --games 2000
 
-Every rate plays against Monte Carlo Search (the same with a rate of 0) with the same network and
-budget. Rates are dropped by Sequential Halving: each round shares its games among those that are
-left, and keeps the better half by all they have played. The best is written into the
-checkpoint, where every player who names no other rate finds it. The Policy Gradient Search
+Every rate plays against Monte Carlo Search (the same with a rate of 0) with the same network,
+budget and options. Rates are dropped by Sequential Halving: each round shares its games among
+those that are left, and keeps the better half by all they have played. The best is written into
+the checkpoint, where every player who names no other rate finds it. The Policy Gradient Search
 paper tunes by 2,000 games for each network, section 5.2.
 """
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import jax
 
+from halfmove.core.types import Planner
 from halfmove.games.records import Record
+from halfmove.search import RolloutSearch
 from halfmove.selfplay.boards import Searcher
 from halfmove.selfplay.match import match, score
 from halfmove.selfplay.rating import rate, results_of
@@ -64,7 +66,9 @@ def tune(
             f"games must be at least {2 * rounds * len(rates)} to try {len(rates)} rates, "
             f"got {games}"
         )
-    base = Searcher(BASE, net.planner(simulations, "mcs", options), net.model, net.variables)
+    base = Searcher(
+        BASE, _without(net.planner(simulations, planner, options)), net.model, net.variables
+    )
     played: dict[float, list[Record]] = {rate: [] for rate in rates}
     left, found = list(rates), {}
     for number in range(rounds):
@@ -80,6 +84,12 @@ def tune(
         left = sorted(left, key=lambda x: -found[x].score)[: math.ceil(len(left) / 2)]
     # The last to be dropped come first: a high score in few games is worth less.
     return sorted(found.values(), key=lambda x: (-x.games, -x.score))
+
+
+def _without(search: Planner) -> Planner:
+    """The same that learns nothing, with the options of its run, such as leaves, too."""
+    assert isinstance(search, RolloutSearch)
+    return replace(search, adapt=None)
 
 
 def _tried(value: float, played: list[Record]) -> Tried:
