@@ -11,7 +11,7 @@ from halfmove import games
 from halfmove.core.game import timestep
 from halfmove.nets import NetConfig
 from halfmove.train.parts import opened
-from halfmove.train.presets import EXPERTS, PRESETS, preset
+from halfmove.train.presets import PRESETS, preset
 
 NEEDS = ("two cores", "one GPU")
 
@@ -28,18 +28,28 @@ def test_an_unknown_one_is_named():
         preset("hex55")
 
 
-@pytest.mark.parametrize("name", EXPERTS)
-def test_an_expert_that_does_not_explore_takes_the_most_visited_move(name):
-    """Policy Gradient Search paper, section 5.1: after 30 moves actions are chosen greedily."""
-    config = preset(f"hex5-{name}")
-    few = replace(config.search, simulations=16)
-    with opened(replace(config, search=few, net=NetConfig(planes=4, blocks=1))) as parts:
+def moves_of(planner, options=()):
+    """What self-play makes of 32 searches of one position: (visits [32, A], moves [32])."""
+    search = replace(preset("hex5").search, planner=planner, simulations=16, options=options)
+    config = replace(preset("hex5"), search=search, net=NetConfig(planes=4, blocks=1))
+    with opened(config) as parts:
         first = timestep(parts.game, parts.game.init(jax.random.key(0)))
         seen = jax.tree.map(lambda x: jnp.stack([x] * 32), first)
         variables = parts.model.init(jax.random.key(1))
         plan = parts.planner(jax.random.key(2), parts.model, variables, seen)
-    visits = np.asarray(plan.stats.visits)
-    np.testing.assert_array_equal(visits[np.arange(32), plan.action], visits.max(axis=1))
+    return np.asarray(plan.stats.visits), np.asarray(plan.action)
+
+
+@pytest.mark.parametrize("planner", ["muzero", "mcs"])
+def test_moves_that_do_not_explore_are_the_most_visited(planner):
+    """MuZero, appendix D; Policy Gradient Search paper, section 5.1."""
+    visits, moves = moves_of(planner)
+    np.testing.assert_array_equal(visits[np.arange(32), moves], visits.max(axis=1))
+
+
+def test_options_may_draw_all_moves():
+    visits, moves = moves_of("muzero", ("temperature=1.0",))
+    assert (visits[np.arange(32), moves] < visits.max(axis=1)).any()
 
 
 @pytest.mark.slow

@@ -26,16 +26,31 @@ from halfmove.learn.views import View, narrowed, of_frames, of_game, of_observat
 from halfmove.models import Learned, QValues, Rules, Spec, Trainable, Variables
 from halfmove.replay import Replay, Sample, Store, bytes_of, fit, shelf
 from halfmove.search import planner
+from halfmove.search.planners import TREELESS
 from halfmove.selfplay import Lanes, Report, SelfPlay
 from halfmove.selfplay.host import HostLanes, HostPlay
 from halfmove.train.config import SearchConfig, TrainConfig
 from halfmove.train.durable import RunError
+
+BY_VISITS = ("alphazero", "muzero", *TREELESS)
 
 
 def planner_of(config: SearchConfig, **more: Any) -> Planner:
     """The planner, with `more` options."""
     options = {**dict(games.setting(option) for option in config.options), **more}
     return planner(config.planner, simulations=config.simulations, **options)
+
+
+def playing(config: SearchConfig) -> Planner:
+    """The planner of self-play. Which moves are drawn is said by `selfplay.explore`.
+
+    So one that acts by its visits takes the most visited, unless its options say otherwise:
+    MuZero and Policy Gradient Search draw the first 30 moves of a game. `trpo` and `mpo` sample
+    their policy, as Grill et al. have it.
+    """
+    given = {games.setting(option)[0] for option in config.options}
+    greedy = config.planner in BY_VISITS and "temperature" not in given
+    return planner_of(config, **({"temperature": 0.0} if greedy else {}))
 
 
 @dataclass(frozen=True)
@@ -262,7 +277,7 @@ def parts_of(config: TrainConfig) -> Parts:
     game = games.read(config.game)
     model = model_of(config, game)
     _check_ownership(config, game)
-    search = planner_of(config.search)
+    search = playing(config.search)
     play = config.selfplay
     if play.resign and game.players == 1:
         raise ValueError(f"no one resigns in {config.game}: selfplay.resign must be 0")
@@ -331,7 +346,7 @@ def _of_environment(config: TrainConfig) -> Parts:
     try:
         seen = env.reset(config.seed)
         model = _learned(config, Spec.of_timestep(seen, discount=config.learn.discount))
-        search = planner_of(config.search)
+        search = playing(config.search)
         simple = config.learn.policy == "simple"
         lanes = HostPlay(env, model, search, play.chunk, play.explore, play.explore_by, simple)
         frames = getattr(seen.observation, "frames", None)

@@ -206,11 +206,11 @@ def expert(name: str, size: int) -> TrainConfig:
 
     On 5x5 and 7x7 the network, the budget and the buffer are for two cores, the share of the
     moves that explore is that of the paper's 9x9, and so is, nearly, that of the simulations that
-    run at once: 32 of 64 would be all but blind. Moves that do not explore are the most visited.
+    run at once: 32 of 64 would be all but blind.
     """
     large = size >= 9
     planner, options = EXPERTS[name]
-    options = (*options, f"leaves={32 if large else 2}", "temperature=0.0")
+    options = (*options, f"leaves={32 if large else 2}")
     rate = OptimiserConfig("sgd", learning_rate=0.01, momentum=0.9)
     base = gpu(f"hex size={size}") if large else small(f"hex size={size}")
     return replace(
