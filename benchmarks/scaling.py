@@ -52,7 +52,8 @@ def play(args: argparse.Namespace) -> None:
         mine = [player(args, planner, n) for n in args.simulations]
         words = [*HALFMOVE, "arena", *dict.fromkeys([*shared, *mine])]
         words += ["--folder", str(args.folder / planner), "--seed", str(args.seed)]
-        words += ["--openings", args.openings, "--games", str(args.games)]
+        words += ["--openings", args.openings]
+        words += [] if args.games is None else ["--games", args.games]
         words += ["--at-once", str(args.at_once)]
         with open(args.folder / f"{planner}.log", "w") as log:
             working.append(subprocess.Popen(words, stdout=log, stderr=log, env=environment))
@@ -120,7 +121,7 @@ def main() -> None:
     parser.add_argument("--rate", default="1e-3", help="inner learning rate of pgs")
     parser.add_argument("--unfrozen-rate", default="3e-4", help="of pgs_unfrozen")
     parser.add_argument("--openings", default="first")
-    parser.add_argument("--games", type=int, default=2, help="of a pair, but for --openings first")
+    parser.add_argument("--games", help="of a pair (default: as `halfmove arena` has it)")
     parser.add_argument("--at-once", type=int, default=4000)
     parser.add_argument("--seconds", type=float, default=36000.0, help="until all are stopped")
     parser.add_argument("--seed", type=int, default=0)

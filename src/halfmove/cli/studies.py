@@ -81,7 +81,12 @@ def _add_tune(commands: Any) -> None:
         "--simulations", type=count, default=64, help="of both sides (default: %(default)s)"
     )
     tune.add_argument("--games", type=count, default=2000, help="in all (default: %(default)s)")
-    tune.add_argument("--rates", type=float, nargs="+", help="to try (default: 1e-4 to 0.3)")
+    tune.add_argument(
+        "--rates",
+        type=float,
+        nargs="+",
+        help="to try (default: 2e-5 to 0.1, of pgs_unfrozen 1e-6 to 0.01)",
+    )
     tune.add_argument(
         "--options", nargs="+", default=(), metavar="NAME=VALUE", help="of both, such as leaves=4"
     )
@@ -176,7 +181,7 @@ def _tune(options: argparse.Namespace) -> int:
             number=options.checkpoint,
             simulations=options.simulations,
             games=options.games,
-            rates=options.rates or tune.RATES,
+            rates=options.rates or (),
             options=tuple(options.options),
             seed=options.seed,
         )

@@ -25,7 +25,11 @@ from halfmove.train import checkpoint
 from halfmove.train.trained import Trained, trained
 from halfmove.train.zoo import place
 
-RATES = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3)
+# From those of the paper's networks to those that small ones wanted here.
+RATES = {
+    "pgs": (2e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1),
+    "pgs_unfrozen": (1e-6, 5e-6, 2e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2),
+}
 OPENING = 2  # random moves that every pair of games begins with
 BASE = "mcs"
 
@@ -48,16 +52,17 @@ def tune(
     *,
     simulations: int = 64,
     games: int = 2000,
-    rates: Sequence[float] = RATES,
+    rates: Sequence[float] = (),
     options: tuple[str, ...] = (),
     seed: int = 0,
     told: Callable[[Tried], None] = lambda tried: None,
 ) -> list[Tried]:
-    """Every rate with what it scored, the best first; about `games` games in all.
+    """Every rate (`RATES`) with what it scored, the best first; about `games` games in all.
 
     `options` (name=value) are for both sides, such as leaves=4: a batch of simulations is one step
     of learning, so few simulations want small ones.
     """
+    rates = rates or RATES[planner]
     if len(set(rates)) != len(rates) or len(rates) < 2 or min(rates) <= 0:
         raise ValueError(f"rates must be two or more different numbers above 0, got {rates}")
     rounds = math.ceil(math.log2(len(rates)))

@@ -197,7 +197,7 @@ def large_board(game: str, iterations: int, simulations: int = 8) -> TrainConfig
 EXPERTS = {
     "mcts": ("alphazero", ("c_puct=5.0", "normalise=None", "dirichlet_alpha=0.12")),
     "mcs": ("mcs", ()),
-    "pgs": ("pgs", ("learning_rate=5e-4",)),
+    "pgs": ("pgs", ()),
 }
 
 
@@ -211,6 +211,8 @@ def expert(name: str, size: int) -> TrainConfig:
     large = size >= 9
     planner, options = EXPERTS[name]
     options = (*options, f"leaves={32 if large else 2}")
+    if name == "pgs":
+        options = (*options, f"learning_rate={2e-5 if size > 9 else 5e-4}")
     rate = OptimiserConfig("sgd", learning_rate=0.01, momentum=0.9)
     base = gpu(f"hex size={size}") if large else small(f"hex size={size}")
     return replace(
