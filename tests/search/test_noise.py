@@ -85,6 +85,16 @@ def test_with_replacement_inclusion_and_exclusion():
         assert stats.binomtest(int(drawn[:, action].sum()), GAMES, share).pvalue > ALARM
 
 
+def test_with_replacement_a_hopeless_logit_is_not_an_illegal_one():
+    logits = jnp.where(LEGAL, -1e30, -jnp.inf)
+    _, row = noise.replacement(4)(jax.random.key(1), jnp.tile(logits, (GAMES, 1)))
+    drawn = np.isfinite(row)
+    assert not drawn[:, ~LEGAL].any()
+    assert drawn.any(axis=1).all()
+    # Nothing but the noise and the count is left of equal logits.
+    assert np.abs(row[drawn]).max() < 50
+
+
 def test_with_replacement_only_the_drawn_are_visited():
     search = planner("gumbel_replacement", simulations=8, considered=3)
     plan = models.compiled(search, models.Bandit())(jax.random.key(2), bandits(), None)

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from halfmove.core.types import Array
-from halfmove.search.rule import TINY, Noise, softmax
+from halfmove.search.rule import TINY, Noise, softmax, top_logit
 
 
 def none() -> Noise:
@@ -34,14 +34,16 @@ def replacement(considered: int, *, scale: float = 1.0) -> Noise:
     def draw(key: Array, logits: Array) -> tuple[Array, Array]:
         draw_key, gumbel_key = jax.random.split(key)
         shape = (considered, *logits.shape[:-1])
+        # Measured from the top, as the root rule does: of legal logits, however low, one is 0.
+        down = logits - top_logit(logits)
         # A finite floor: drawing from a finished game's row must not give NaN.
-        drawn = jax.random.categorical(draw_key, jnp.maximum(logits, -1e30), shape=shape)
+        drawn = jax.random.categorical(draw_key, jnp.maximum(down, -1e30), shape=shape)
         actions = jnp.arange(logits.shape[-1])
         count = jnp.sum(drawn[..., None] == actions, axis=0)
         g = scale * jax.random.gumbel(gumbel_key, logits.shape, logits.dtype)
         legal = logits > -jnp.inf
         # Relative to the logits, to which the root rule adds this row again.
-        row = g + jnp.log(jnp.maximum(count, 1)) - jnp.where(legal, logits, 0.0)
+        row = g + jnp.log(jnp.maximum(count, 1)) - jnp.where(legal, down, 0.0)
         return logits, jnp.where((count > 0) & legal, row, -jnp.inf)
 
     return draw
