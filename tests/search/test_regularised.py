@@ -141,6 +141,16 @@ def test_before_the_first_visit_the_policy_is_the_prior(which):
 
 
 @pytest.mark.parametrize("which", ["trpo", "mpo"])
+@pytest.mark.parametrize("c", [0.0, 1e-36])
+def test_without_regularisation_the_best_action_is_left(which, c, nodes):
+    rule = getattr(improve, which)(**OPTIONS | {"factor": select.constant(c)})
+    q = np.where(nodes["legal"], nodes["completed"], -np.inf)
+    y = policies(rule, nodes)
+    np.testing.assert_allclose(y.sum(-1), 1.0, atol=1e-5)
+    assert (y[q < q.max(-1, keepdims=True)] < 1e-5).all()
+
+
+@pytest.mark.parametrize("which", ["trpo", "mpo"])
 def test_a_node_without_legal_actions_has_no_policy(which):
     case = random_nodes(13)
     for name in ("prior", "visits", "q"):

@@ -89,11 +89,11 @@ def regularisation(stats: NodeStats, factor: Callable[[Array], Array]) -> Array:
     """λ = c · √ΣN / (A + ΣN), with A the legal actions. Shape [].
 
     Grill et al. 2020, equation 4. Before the first visit ΣN counts as 1: every
-    λ > 0 then gives the prior.
+    λ > 0 then gives the prior. c = 0 gives the least λ, which leaves the best Q alone.
     """
     visits = jnp.maximum(stats.count - 1, 1).astype(jnp.float32)
     actions = total(stats.legal.astype(jnp.float32))[0]
-    return factor(stats.count) * jnp.sqrt(visits) / (actions + visits)
+    return jnp.maximum(factor(stats.count) * jnp.sqrt(visits) / (actions + visits), 1e-20)
 
 
 def mpo(*, factor: Callable[[Array], Array], scale: scaling.Scaling, completion: str) -> Improve:
@@ -104,8 +104,10 @@ def mpo(*, factor: Callable[[Array], Array], scale: scaling.Scaling, completion:
     fill = completed(completion)
 
     def policy(stats: NodeStats, noise: RootNoise) -> Array:
+        # Measured from max q, so that a small λ gives 0 and -inf, never inf - inf.
         q = scale(stats, fill(stats), None)
-        return softmax(stats.logits + q / regularisation(stats, factor))
+        gap = jnp.where(stats.legal, greatest(jnp.where(stats.legal, q, LOWEST)) - q, 0.0)
+        return softmax(stats.logits - gap / regularisation(stats, factor))
 
     return policy
 
