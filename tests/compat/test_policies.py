@@ -191,6 +191,22 @@ def test_logits_of_minus_infinity_keep_their_meaning(policy):
     models.assert_same_output(*models.both(run))
 
 
+@pytest.mark.parametrize("policy", POLICIES)
+def test_one_game_and_one_simulation_outside_of_jit(policy):
+    # A loop of one turn is no loop to XLA, and a path of one game is overwritten unread: that
+    # must not bring the compiler down.
+    def run(package):
+        return getattr(package, policy)(
+            models.params_of(MIXED),
+            models.key_of(package, 3),
+            models.root_of(package, 3, 1, 2),
+            models.recurrent_of(package, 2),
+            1,
+        )
+
+    models.assert_same_output(*(run(package) for package in models.PACKAGES))
+
+
 def test_a_policy_under_vmap():
     def run(package, seeds):
         def one(seed):

@@ -22,7 +22,9 @@ def native(function: Callable[..., Any], given: Any, *arguments: Any) -> Any:
     def whole(given: Any, *arguments: Any) -> Any:
         # XLA fails on a parameter that nothing reads: each is at least given back,
         # as a copy, which costs nothing, but without which JAX would see through it.
-        return jax.tree.map(jnp.copy, (function(given, *arguments), given))
+        # An array to be updated is read where something of it stays; one number may not.
+        lone = [x for x in jax.tree.leaves(arguments) if x.size == 1]
+        return jax.tree.map(jnp.copy, (function(given, *arguments), given, lone))
 
     @jax.custom_batching.sequential_vmap  # type: ignore[untyped-decorator]
     def call(given: Any, *arguments: Any) -> Any:
