@@ -207,6 +207,38 @@ def test_one_game_and_one_simulation_outside_of_jit(policy):
     models.assert_same_output(*(run(package) for package in models.PACKAGES))
 
 
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_search_inside_of_a_loss(policy):
+    """A target that is cut off: gradients come from the rest of the loss, as with mctx."""
+
+    def run(package, params):
+        def loss(params):
+            root = models.root_of(package, 3, 3, 4)
+            logits = root.prior_logits * params["gain"]
+            root = package.RootFnOutput(
+                prior_logits=logits,
+                value=root.value * params["gain"],
+                embedding=root.embedding | {"scale": jnp.full(3, params["gain"])},
+            )
+            plain = models.recurrent_of(package, 4)
+
+            def recurrent_fn(params, rng_key, action, embedding):
+                said, following = plain(params, rng_key, action, embedding)
+                return said, following | {"scale": embedding["scale"] * params["gain"]}
+
+            key = models.key_of(package, 3)
+            out = getattr(package, policy)(params, key, root, recurrent_fn, 6)
+            target = jax.lax.stop_gradient(out.action_weights)
+            return -jnp.sum(target * jax.nn.log_softmax(logits))
+
+        return jax.value_and_grad(loss)(params)
+
+    (loss, gradient), (same, found) = models.both(run, models.params_of(MIXED))
+    np.testing.assert_allclose(same, loss, rtol=1e-5)
+    assert gradient["gain"] != 0.0
+    jax.tree.map(functools.partial(np.testing.assert_allclose, rtol=1e-4), found, gradient)
+
+
 def test_a_policy_under_vmap():
     def run(package, seeds):
         def one(seed):

@@ -232,7 +232,8 @@ def grow(
 ) -> tuple[tree.Tree, NodeStats]:
     """The engine's tree and the statistics of its roots.
 
-    `row` [B, A] is the root's noise, -inf at invalid actions.
+    `row` [B, A] is the root's noise, -inf at invalid actions. No gradient goes through: that of
+    a native function does not exist, and mctx's loops have none either.
     """
     rule, simulations = known.rule, num_simulations
     games, actions = root.prior_logits.shape
@@ -240,16 +241,17 @@ def grow(
     if rule.schedule is not None and simulations:
         schedule = rule.schedule.turns(jnp.sum(row > -jnp.inf, axis=-1))
     seed = jax.random.bits(jax.random.fold_in(key, TIES), (games,), jnp.uint32)
-    drawn = tree.Noise(row.astype(jnp.float32), seed, schedule)
+    drawn = tree.Noise(jax.lax.stop_gradient(row).astype(jnp.float32), seed, schedule)
 
     def step(key: Array, embedding: Any, action: Array) -> tuple[Any, tree.Leaf]:
         said, embedding = recurrent_fn(params, key, action, embedding)
         check_step(said, actions, games)
         rest = (jnp.asarray(x, jnp.float32) for x in (said.value, said.reward, said.discount))
-        return embedding, tree.Leaf(encode(said.prior_logits), *rest)
+        return jax.lax.stop_gradient((embedding, tree.Leaf(encode(said.prior_logits), *rest)))
 
+    start = (encode(root.prior_logits), root.value, root.embedding)
     grown = engine.search(
-        key, rule, encode(root.prior_logits), root.value, root.embedding, drawn, step,
+        key, rule, *jax.lax.stop_gradient(start), drawn, step,
         simulations=simulations, max_depth=max_depth, loop=loop_fn, keys=_keys,
         kind="xla" if is_traced(max_depth) else known.kind,
     )  # fmt: skip
