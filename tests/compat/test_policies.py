@@ -239,6 +239,20 @@ def test_a_search_inside_of_a_loss(policy):
     jax.tree.map(functools.partial(np.testing.assert_allclose, rtol=1e-4), found, gradient)
 
 
+def test_short_numbers_where_plain_ones_have_64_bits():
+    def run(package):
+        return package.gumbel_muzero_policy(
+            models.params_of(MIXED),
+            models.key_of(package, 3),
+            models.root_of(package, 3, 3, 4),
+            models.recurrent_of(package, 4),
+            8,
+        )
+
+    with jax.enable_x64(True):
+        models.assert_same_output(*models.both(run))
+
+
 def test_a_policy_under_vmap():
     def run(package, seeds):
         def one(seed):

@@ -93,6 +93,20 @@ def test_lanes_that_pad_a_row_know_nothing_of_leaves_under_way(name):
         np.testing.assert_array_equal(plan.stats.visits, plans[0].stats.visits)
 
 
+@pytest.mark.parametrize("leaves", [1, 4])
+def test_engines_agree_where_plain_numbers_have_64_bits(leaves):
+    with jax.enable_x64(True):
+        plans = [
+            planner("muzero", simulations=8, leaves=leaves, engine=engine, tree=True)(
+                jax.random.key(0), Narrow(), None, jnp.arange(4)
+            )
+            for engine in ENGINES
+        ]
+    for plan in plans:
+        assert plan.policy.dtype == jnp.float32
+        assert_same(plan, plans[0])
+
+
 class Flat:
     """Eight moves, all alike, and a root of the given value."""
 

@@ -211,7 +211,7 @@ def _many_leaves(task: _Task) -> Callable[..., Any]:
     rounds, leaves = task.rounds, task.leaves
     games = rounds.shape[0]
     every = jnp.arange(games)
-    done = jnp.cumsum(rounds, axis=1) - rounds
+    done = jnp.cumsum(rounds, axis=1, dtype=jnp.int32) - rounds
 
     def body(turn: Array, carry: tuple[Array, Tree]) -> tuple[Array, Tree]:
         key, tree = carry
@@ -226,7 +226,7 @@ def _many_leaves(task: _Task) -> Callable[..., Any]:
             path = replace(path, leaf=leaf, length=length)
             return reserve(tree, path), path
 
-        tree, paths = jax.lax.scan(descend, tree, jnp.arange(leaves))
+        tree, paths = jax.lax.scan(descend, tree, jnp.arange(leaves, dtype=jnp.int32))
 
         def merge(x: Array) -> Array:
             return x.reshape(leaves * games, *x.shape[2:])

@@ -118,7 +118,7 @@ def constants(build: Build, noise: Noise, rounds: Array) -> tuple[Array, ...]:
         schedule = jnp.zeros((games, 1), jnp.int32)
     # One round more in which nothing is wanted: after the last there is no walk.
     wanted = jnp.pad(rounds, ((0, 0), (0, 1)))
-    fresh = jnp.cumsum(wanted, axis=1) - wanted + 1
+    fresh = jnp.cumsum(wanted, axis=1, dtype=jnp.int32) - wanted + 1
     seed = jax.lax.bitcast_convert_type(noise.seed, jnp.int32)
     return row, seed, schedule, wanted, fresh
 
@@ -143,7 +143,8 @@ def turn(
     answer = jnp.concatenate([logits, scalars], axis=-1)
     inputs = [*same, jnp.reshape(number, (1,)).astype(jnp.int32), answer]
     run = _native if build.how == "native" else _programs
-    with inside(build.how):
+    # The program's memory has 32 bits a number, whatever JAX makes of a plain one outside of it.
+    with inside(build.how), jax.enable_x64(False):
         out = _spread(functools.partial(run, functools.partial(program, build, parts), build))(
             inputs, kept
         )

@@ -96,7 +96,7 @@ def rooted(rule: Rule, model: Model, keys: Array, params: Any, timestep: Any) ->
     # A plan is a target, not a function to differentiate: its loops have no gradient.
     prediction = jax.lax.stop_gradient(prediction)
     logits = checked_logits(prediction)
-    searched, row = rule.noise(keys[1], logits)
+    searched, row = (x.astype(jnp.float32) for x in rule.noise(keys[1], logits))
     seed = jax.random.bits(keys[2], logits.shape[:1], jnp.uint32)
     candidates = jnp.sum(row > -jnp.inf, axis=-1, where=logits > -jnp.inf)
     value = prediction.value.astype(jnp.float32)
