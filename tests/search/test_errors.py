@@ -100,6 +100,15 @@ def test_a_value_that_is_no_number(number):
         call(root={"value": jnp.zeros(B).at[2].set(number)})
 
 
+@pytest.mark.parametrize("name", ["full_gumbel", "muzero"])
+@pytest.mark.parametrize("said", ["value", "reward"])
+def test_what_is_no_number_below_the_root(name, said):
+    bad = jnp.zeros(B).at[1].set(jnp.nan)
+    below = {"below": {"value": bad}} if said == "value" else {"edge": {"reward": bad}}
+    with pytest.raises(ValueError, match=rf"{said}.*below the root of game 1 of 3.*finite"):
+        call(name, **below)
+
+
 def test_a_bad_logit_at_an_illegal_action_is_nobodys_business():
     logits = jnp.zeros((B, A)).at[1, 2].set(jnp.nan)
     plan = call(root={"logits": logits, "legal": jnp.ones((B, A), bool).at[1, 2].set(False)})

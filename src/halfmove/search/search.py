@@ -186,6 +186,12 @@ def complain(plan: Plan) -> None:
         raise ValueError(
             "prediction.legal: no game of the batch has a legal action; expected at least one"
         )
+    bad = ~np.isfinite(np.asarray(plan.value))
+    if bad.any():
+        raise ValueError(
+            "prediction.value, edge.reward or edge.discount: the model gave NaN or infinity below "
+            f"the root of game {int(np.argmax(bad))} of {len(bad)}; expected finite numbers"
+        )
 
 
 def hashed(model: Model) -> None:
