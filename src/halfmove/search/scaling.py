@@ -4,6 +4,7 @@ A `Scaling` sees a node, its Q-values with every gap filled (`row`), and
 perhaps one more value that belongs to the interval (`anchor`).
 """
 
+import math
 from collections.abc import Callable
 
 import jax.numpy as jnp
@@ -43,8 +44,8 @@ def tree(*, epsilon: float = 1e-8) -> Scaling:
 
 def fixed(low: float, high: float) -> Scaling:
     """By a known range, as in a game whose result is -1 or 1."""
-    if not low < high:
-        raise ValueError(f"normalise: expected low < high, got ({low}, {high})")
+    if not -math.inf < low < high < math.inf:
+        raise ValueError(f"normalise: expected finite numbers low < high, got ({low}, {high})")
     return lambda stats, row, anchor: (row - low) / (high - low)
 
 
@@ -61,7 +62,8 @@ def named(normalise: Normalise) -> Scaling:
         return tree()
     if normalise == "siblings":
         return siblings()
-    if isinstance(normalise, (tuple, list)) and len(normalise) == 2:
+    pair = isinstance(normalise, (tuple, list)) and len(normalise) == 2
+    if pair and not any(isinstance(x, str) for x in normalise):
         return fixed(float(normalise[0]), float(normalise[1]))
     raise ValueError(
         f"normalise must be 'tree', 'siblings', a pair (low, high) or None, got {normalise!r}"
