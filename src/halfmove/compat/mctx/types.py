@@ -4,7 +4,7 @@ Shapes: `B` games, `A` actions, `C` chance outcomes, `N` nodes of a tree.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Generic, Self, TypeVar, dataclass_transform
 
 import jax
@@ -26,11 +26,20 @@ def record(cls: type[T]) -> type[T]:
 
 
 class Record(Mapping[str, Any]):
-    """A frozen pytree with `replace`, which may also be read as a mapping of its fields."""
+    """A frozen pytree with chex's methods, which may also be read as a mapping of its fields."""
 
     def replace(self, **changes: Any) -> Self:
         """A copy with some fields changed."""
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]
+
+    def to_tuple(self) -> tuple[Any, ...]:
+        """The fields in the order of their definition."""
+        return tuple(self[field.name] for field in dataclasses.fields(self))  # type: ignore[arg-type]
+
+    @classmethod
+    def from_tuple(cls, values: Iterable[Any]) -> Self:
+        """The record with these fields, as `to_tuple` gives them."""
+        return cls(*values)
 
     def __getitem__(self, name: str) -> Any:
         if name not in self.__dict__:
