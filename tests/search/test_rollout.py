@@ -188,7 +188,9 @@ def test_numbers_that_make_no_sense_are_refused():
     with pytest.raises(ValueError, match="learning_rate must be at least 0 and finite, got inf"):
         planner("pgs", simulations=8, learning_rate=float("inf"))
     for name in ("mcs", "alphazero"):
-        with pytest.raises(ValueError, match="c_puct must be at least 0 and finite, got -1"):
+        with pytest.raises(
+            ValueError, match="c_puct must be a finite number of at least 0, got -1"
+        ):
             planner(name, simulations=8, c_puct=-1.0)
 
 

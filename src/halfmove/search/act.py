@@ -5,11 +5,13 @@ import jax.numpy as jnp
 
 from halfmove.core.types import Array, NodeStats, RootNoise
 from halfmove.search.improve import Advantage
+from halfmove.search.numbers import real
 from halfmove.search.rule import TINY, Act, Improve, best, top_logit
 
 
 def by_visits(*, temperature: float = 1.0) -> Act:
     """Drawn in proportion to N^(1/T); T = 0 takes the most visited."""
+    real("temperature", temperature, least=0)
 
     def act(key: Array, stats: NodeStats, noise: RootNoise) -> Array:
         return _draw(key, stats.visits.astype(jnp.float32), temperature)
@@ -19,6 +21,7 @@ def by_visits(*, temperature: float = 1.0) -> Act:
 
 def by_policy(improve: Improve, *, temperature: float = 1.0) -> Act:
     """Drawn from an improved policy, sharpened by 1/T."""
+    real("temperature", temperature, least=0)
 
     def act(key: Array, stats: NodeStats, noise: RootNoise) -> Array:
         return _draw(key, jax.vmap(improve)(stats, noise), temperature)

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from halfmove.core.types import Array
+from halfmove.search.numbers import real
 from halfmove.search.rule import TINY, Noise, softmax, top_logit
 
 
@@ -14,6 +15,7 @@ def none() -> Noise:
 
 def gumbel(*, scale: float = 1.0) -> Noise:
     """Gumbel(0) noise beside the logits; `scale=0` for evaluation."""
+    real("gumbel_scale", scale, least=0)
 
     def draw(key: Array, logits: Array) -> tuple[Array, Array]:
         return logits, scale * jax.random.gumbel(key, logits.shape, logits.dtype)
@@ -30,6 +32,7 @@ def replacement(considered: int, *, scale: float = 1.0) -> Noise:
     over all draws the prior is sampled and the search improves on it as
     without replacement.
     """
+    real("gumbel_scale", scale, least=0)
 
     def draw(key: Array, logits: Array) -> tuple[Array, Array]:
         draw_key, gumbel_key = jax.random.split(key)
@@ -51,6 +54,10 @@ def replacement(considered: int, *, scale: float = 1.0) -> Noise:
 
 def dirichlet(*, fraction: float = 0.25, alpha: float = 0.3) -> Noise:
     """(1 - fraction) · prior + fraction · Dirichlet(alpha) over the legal actions."""
+    real("dirichlet_fraction", fraction)
+    if not 0 <= fraction <= 1:
+        raise ValueError(f"dirichlet_fraction must be between 0 and 1, got {fraction}")
+    real("dirichlet_alpha", alpha, above=0)
 
     def draw(key: Array, logits: Array) -> tuple[Array, Array]:
         legal = logits > -jnp.inf

@@ -19,10 +19,11 @@ from typing import Any
 from halfmove.search import act as acting
 from halfmove.search import halving, improve, noise, scaling, select
 from halfmove.search.adapt import Adapt
+from halfmove.search.numbers import real, whole
 from halfmove.search.rollout import RolloutSearch
 from halfmove.search.rule import Improve, Noise, Rule, Select, Untried
 from halfmove.search.scaling import Normalise
-from halfmove.search.search import TreeSearch, real, whole
+from halfmove.search.search import TreeSearch
 
 
 def full_gumbel(
@@ -40,7 +41,6 @@ def full_gumbel(
 
     Gumbel paper, sections 3 to 5.
     """
-    real("gumbel_scale", gumbel_scale, least=0)
     rise = _advantage(c_visit, c_scale, completion, normalise)
     return _gumbel(
         simulations, considered, rise, select.track(improve.raised(rise)),
@@ -63,7 +63,6 @@ def gumbel(
     **shared: Any,
 ) -> TreeSearch:
     """Sequential Halving at the root, MuZero's pUCT below it. Gumbel paper, section 7."""
-    real("gumbel_scale", gumbel_scale, least=0)
     rise = _advantage(c_visit, c_scale, completion, normalise)
     below = _puct(normalise, _exploration(c_init, c_base, c_puct))
     drawn, untried = noise.gumbel(scale=gumbel_scale), scaling.untried(normalise)
@@ -82,7 +81,6 @@ def gumbel_stochastic(
     **shared: Any,
 ) -> TreeSearch:
     """Full Gumbel with actions drawn from π' below the root: the ablation of figure 7."""
-    real("gumbel_scale", gumbel_scale, least=0)
     rise = _advantage(c_visit, c_scale, completion, normalise)
     return _gumbel(
         simulations, considered, rise, select.sample(improve.raised(rise)),
@@ -107,7 +105,6 @@ def gumbel_replacement(
     """Gumbel with the considered actions drawn WITH replacement, an ablation."""
     whole("considered", considered, 1)
     whole("simulations", simulations, 1)
-    real("gumbel_scale", gumbel_scale, least=0)
     rise = _advantage(c_visit, c_scale, completion, normalise)
     below = _puct(normalise, _exploration(c_init, c_base, c_puct))
     drawn = noise.replacement(min(considered, simulations), scale=gumbel_scale)
@@ -128,7 +125,6 @@ def muzero(
 ) -> TreeSearch:
     """pUCT everywhere, Dirichlet noise at the root. MuZero, appendix B."""
     whole("simulations", simulations, 1)
-    real("temperature", temperature, least=0)
     rule = _puct(normalise, _exploration(c_init, c_base, c_puct))
     return TreeSearch(
         Rule(
@@ -170,7 +166,6 @@ def prior(*, temperature: float = 1.0, simulations: int = 0, **shared: Any) -> T
     """No search: moves drawn from the network's policy."""
     if simulations:
         raise ValueError(f"prior does not search: simulations must be 0, got {simulations}")
-    real("temperature", temperature, least=0)
     return TreeSearch(
         Rule(
             noise=noise.none(),
@@ -201,8 +196,6 @@ def mcs(
     and what is kept of it (`RolloutSearch`). pUCT sees Q as it is, as for results from -1 to 1;
     give `normalise="tree"` where rewards are large. Policy Gradient Search paper, section 2.4.
     """
-    real("c_puct", c_puct, least=0)
-    real("temperature", temperature, least=0)
     return RolloutSearch(
         Rule(
             noise=_dirichlet(dirichlet_fraction, dirichlet_alpha),
@@ -333,14 +326,9 @@ def _advantage(
 
 
 def _gumbel(
-    simulations: int,
-    considered: int,
-    rise: improve.Advantage,
-    below: Select,
-    drawn: Noise,
-    shared: dict[str, Any],
-    untried: Untried = None,
-) -> TreeSearch:
+    simulations: int, considered: int, rise: improve.Advantage, below: Select, drawn: Noise,
+    shared: dict[str, Any], untried: Untried = None,
+) -> TreeSearch:  # fmt: skip
     whole("considered", considered, 1)
     whole("simulations", simulations, 1)
     considered = min(considered, simulations)
@@ -377,7 +365,6 @@ def _regularised(
     **shared: Any,
 ) -> TreeSearch:
     whole("simulations", simulations, 1)
-    real("temperature", temperature, least=0)
     exploration = _exploration(c_init, c_base, c_puct)
     scale = scaling.named(normalise)
     better = policy(factor=exploration, scale=scale, completion=completion)
@@ -405,7 +392,6 @@ def _puct(normalise: Normalise, exploration: select.Exploration) -> Select:
 
 def _exploration(c_init: float, c_base: float, c_puct: float | None) -> select.Exploration:
     if c_puct is not None:
-        real("c_puct", c_puct, least=0)
         return select.constant(c_puct)
     real("c_init", c_init, least=0)
     real("c_base", c_base, above=0)
@@ -413,8 +399,5 @@ def _exploration(c_init: float, c_base: float, c_puct: float | None) -> select.E
 
 
 def _dirichlet(fraction: float, alpha: float) -> Noise:
-    real("dirichlet_fraction", fraction)
-    if not 0 <= fraction <= 1:
-        raise ValueError(f"dirichlet_fraction must be between 0 and 1, got {fraction}")
-    real("dirichlet_alpha", alpha, above=0)
-    return noise.dirichlet(fraction=fraction, alpha=alpha) if fraction else noise.none()
+    drawn = noise.dirichlet(fraction=fraction, alpha=alpha)
+    return drawn if fraction else noise.none()

@@ -18,8 +18,9 @@ from halfmove.search import adapt as adapting
 from halfmove.search import sequences, simulate
 from halfmove.search.adapt import Adapt
 from halfmove.search.guide import Guide, features_of, guide
+from halfmove.search.numbers import whole
 from halfmove.search.rule import Rule, best, softmax
-from halfmove.search.search import checked_logits, complain, hashed, plan_of, whole
+from halfmove.search.search import checked_logits, complain, hashed, plan_of
 from halfmove.search.sequences import Sequences
 from halfmove.search.simulate import Rows, Store, Task
 from halfmove.search.tree import Noise, random_row, root_noise, with_pending

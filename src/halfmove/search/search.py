@@ -1,7 +1,6 @@
 """A rule, a model and a position: the plan."""
 
 import functools
-import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,6 +19,7 @@ from halfmove.core.types import (
     pytree,
 )
 from halfmove.search import engine
+from halfmove.search.numbers import whole
 from halfmove.search.rule import Rule
 from halfmove.search.tree import Leaf, Noise, Tree, root_noise, stats_of
 
@@ -203,23 +203,3 @@ def hashed(model: Model) -> None:
         raise TypeError(
             f"model must be hashable (compared by identity is enough), got {type(model).__name__}"
         ) from None
-
-
-def whole(name: str, value: Any, least: int) -> None:
-    """Raises unless `value` is a whole number of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
-
-
-def real(name: str, value: Any, *, least: float = -math.inf, above: float = -math.inf) -> None:
-    """Raises unless `value` is a finite number of at least `least` and above `above`."""
-    if isinstance(value, jax.core.Tracer):
-        return  # known only when the program runs
-    try:
-        number = math.nan if isinstance(value, (str, bool)) else float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if not (least <= number < math.inf and above < number):
-        bound = f" above {above:g}" if above > -math.inf else f" of at least {least:g}"
-        wanted = bound if max(least, above) > -math.inf else ""
-        raise ValueError(f"{name} must be a finite number{wanted}, got {value!r}")

@@ -1,6 +1,5 @@
 """Which action a simulation takes at a node: the best of the returned scores."""
 
-import math
 from collections.abc import Callable
 
 import jax
@@ -8,6 +7,7 @@ import jax.numpy as jnp
 
 from halfmove.core.types import Array, NodeStats, RootNoise
 from halfmove.search.improve import Advantage
+from halfmove.search.numbers import real
 from halfmove.search.rule import TINY, Improve, Select, best, greatest, gumbel_of, top_logit
 from halfmove.search.scaling import Scaling
 
@@ -22,8 +22,7 @@ def growing(*, c_init: float = 1.25, c_base: float = 19652.0) -> Exploration:
 
 def constant(c_puct: float) -> Exploration:
     """The fixed constant of the Policy Gradient Search paper's tree search."""
-    if not 0 <= c_puct < math.inf:
-        raise ValueError(f"c_puct must be at least 0 and finite, got {c_puct}")
+    real("c_puct", c_puct, least=0)
     return lambda count: jnp.float32(c_puct)
 
 
