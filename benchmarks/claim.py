@@ -43,11 +43,8 @@ def command_of(args: argparse.Namespace, planner: str, simulations: int, seed: i
     words += ["--seed", str(seed), "--iterations", "1000000", "--save-every", str(args.save_every)]
     words += ["--rating.every", "0", "--search.planner", planner]
     words += ["--search.simulations", str(simulations)]
-    if planner != "muzero":
-        return [*words, *args.rest]
-    # pUCT by MuZero's own rule, with the first moves drawn as in the papers; the options of the
-    # preset are Gumbel's, and few of its moves are drawn.
-    return [*words, "--selfplay.explore", "30", *args.rest, "--search.options"]
+    # pUCT by MuZero's own rule: the options of the preset are Gumbel's.
+    return [*words, *args.rest, *(["--search.options"] if planner == "muzero" else [])]
 
 
 def train(args: argparse.Namespace, runs: list[tuple[str, int, int]]) -> None:
