@@ -52,6 +52,19 @@ class Bandit:
         return node, edge, Prediction(jnp.zeros_like(params.logits)[node], zero)
 
 
+class Flat:
+    """Eight moves, all alike, and a root whose value is the timestep; one game."""
+
+    def root(self, params: Any, key: Array, timestep: Array) -> tuple[Array, Prediction]:
+        return timestep, Prediction(jnp.zeros((1, 8)), timestep)
+
+    def step(
+        self, params: Any, key: Array, node: Array, action: Array
+    ) -> tuple[Array, Edge, Prediction]:
+        edge = Edge(jnp.zeros(action.shape), -jnp.ones(action.shape))
+        return node, edge, Prediction(jnp.zeros((len(action), 8)), -node)
+
+
 @pytree
 class Tables:
     """A finite decision process. S states, A actions."""

@@ -18,6 +18,7 @@ from halfmove.search.program import Game
 from halfmove.search.rule import TREE
 from halfmove.search.search import TreeSearch
 from halfmove.search.tree import with_pending
+from tests.search import models
 
 ACTIONS = 11
 GAMES = 5
@@ -107,22 +108,11 @@ def test_engines_agree_where_plain_numbers_have_64_bits(leaves):
         assert_same(plan, plans[0])
 
 
-class Flat:
-    """Eight moves, all alike, and a root of the given value."""
-
-    def root(self, params, key, timestep):
-        return timestep, Prediction(jnp.zeros((1, 8)), timestep)
-
-    def step(self, params, key, node, action):
-        edge = Edge(jnp.zeros(action.shape), -jnp.ones(action.shape))
-        return node, edge, Prediction(jnp.zeros((len(action), 8)), -node)
-
-
 @pytest.mark.parametrize("normalise", [None, "tree", "siblings", (-1.0, 1.0)])
 @pytest.mark.parametrize("value", [-0.9, 0.9])
 def test_a_leaf_under_way_never_looks_better_than_an_action_not_tried(value, normalise):
     search = muzero(8, leaves=8, normalise=normalise, dirichlet_fraction=0.0)
-    plan = search(jax.random.key(0), Flat(), None, jnp.asarray([value]))
+    plan = search(jax.random.key(0), models.Flat(), None, jnp.asarray([value]))
     np.testing.assert_array_equal(plan.stats.visits, np.ones((1, 8)))
 
 

@@ -159,22 +159,10 @@ def test_all_of_a_table_is_its_head(repeats):
     agree(plan, expected(made, learning_rate=0.4))
 
 
-@slow
-class Flat:
-    """Eight moves, all alike, and a root of the given value."""
-
-    def root(self, params, key, timestep):
-        return timestep, Prediction(jnp.zeros((1, 8)), timestep)
-
-    def step(self, params, key, node, action):
-        edge = Edge(jnp.zeros(action.shape), -jnp.ones(action.shape))
-        return node, edge, Prediction(jnp.zeros((len(action), 8)), -node)
-
-
 @pytest.mark.parametrize("value", [-0.9, 0.0, 0.9])
 def test_a_simulation_under_way_counts_as_lost_whatever_the_root_is_worth(value):
     search = planner("mcs", simulations=8, leaves=8, **QUIET)
-    plan = search(jax.random.key(0), Flat(), None, jnp.asarray([value]))
+    plan = search(jax.random.key(0), models.Flat(), None, jnp.asarray([value]))
     np.testing.assert_array_equal(plan.stats.visits, np.ones((1, 8)))
 
 

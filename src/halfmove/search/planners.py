@@ -386,8 +386,7 @@ def _regularised(
 
 
 def _puct(normalise: Normalise, exploration: select.Exploration) -> Select:
-    rule = select.puct(exploration=exploration, scale=scaling.named(normalise))
-    return select.by_lot(rule)
+    return select.by_lot(select.puct(exploration=exploration, scale=scaling.named(normalise)))
 
 
 def _exploration(c_init: float, c_base: float, c_puct: float | None) -> select.Exploration:
