@@ -11,7 +11,6 @@ import pytest
 
 from halfmove import games
 from halfmove.core.game import timestep
-from halfmove.core.types import Edge, Prediction
 from halfmove.models import Learned, Rules, Spec
 from halfmove.models.rollouts import Rollouts
 from halfmove.nets import NetConfig
