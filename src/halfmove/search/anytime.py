@@ -6,7 +6,8 @@
     look = slices.look(going)
 
 A slice may have any length and a budget any size up to the capacity; nothing compiles again.
-Run to the end of its budget it gives exactly what the planner of that budget gives.
+Run to the end of its budget it gives exactly what the planner of that budget gives (but for
+`gumbel_replacement`, which draws as many actions as it considers when it is made).
 A turn is a model call of a tree search, and a batch of simulations without a tree.
 """
 
