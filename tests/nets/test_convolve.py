@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from halfmove.nets.convolve import as_products, convolve
+from halfmove.nets.convolve import as_products, convolve, pointwise
 
 
 def plain(x, kernel, stride=1):
@@ -47,6 +47,20 @@ def test_as_jax_has_it(batch, size, window, planes, seed):
     for conv in (convolve, products):
         for ours, theirs in zip(pulled(conv, x, kernel, gradient), expected, strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-4)
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    shape=st.lists(st.integers(1, 5), min_size=1, max_size=4).map(tuple),
+    planes=st.tuples(st.integers(1, 4), st.integers(1, 4)),
+    seed=st.integers(0, 99),
+)
+def test_points_as_jax_has_them(shape, planes, seed):
+    x, kernel, gradient = drawn((*shape, planes[0]), (), planes[1], seed)
+    for ours, theirs in zip(
+        pulled(pointwise, x, kernel, gradient), pulled(jnp.dot, x, kernel, gradient), strict=True
+    ):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-4)
 
 
 @pytest.mark.parametrize(("window", "stride"), [((2, 2), 1), ((4, 3), 1), ((3, 3), 2)])
@@ -90,10 +104,13 @@ def test_a_batch_of_products_is_no_grouped_convolution():
     assert "conv_general_dilated" not in text
 
 
-def test_half_precision():
-    x, kernel, gradient = drawn((2, 5, 5, 4), (3, 3), 4, dtype=jnp.bfloat16)
+@pytest.mark.parametrize(
+    ("mine", "jaxs", "window"), [(convolve, plain, (3, 3)), (pointwise, jnp.dot, ())]
+)
+def test_half_precision(mine, jaxs, window):
+    x, kernel, gradient = drawn((2, 5, 5, 4), window, 4, dtype=jnp.bfloat16)
     for ours, theirs in zip(
-        pulled(convolve, x, kernel, gradient), pulled(plain, x, kernel, gradient), strict=True
+        pulled(mine, x, kernel, gradient), pulled(jaxs, x, kernel, gradient), strict=True
     ):
         assert ours.dtype == theirs.dtype == jnp.bfloat16
         np.testing.assert_allclose(

@@ -44,6 +44,13 @@ def convolve(x: Array, kernel: Array, stride: int = 1) -> Array:
     )
 
 
+def pointwise(x: Array, kernel: Array) -> Array:
+    """x [B, ..., C] by kernel [C, D]: [B, ..., D], a convolution of 1 x 1."""
+    if x.ndim > 2 and jax.default_backend() == "cpu":
+        return _points(x, kernel)
+    return jnp.dot(x, kernel)
+
+
 def _product(x: Array, kernel: Array) -> Array:
     """What the kernel sees of every point, side by side, by the kernel as one matrix."""
     (high, wide), (rows, columns) = kernel.shape[:2], x.shape[1:3]
@@ -75,3 +82,23 @@ def _backward(seen: tuple[Array, Array], gradient: Array) -> tuple[Array, Array]
 
 
 _same.defvjp(_forward, _backward)
+
+
+@jax.custom_vjp
+def _points(x: Array, kernel: Array) -> Array:
+    return jnp.dot(x, kernel)
+
+
+def _points_forward(x: Array, kernel: Array) -> tuple[Array, tuple[Array, Array]]:
+    return _points(x, kernel), (x, kernel)
+
+
+def _points_backward(seen: tuple[Array, Array], gradient: Array) -> tuple[Array, Array]:
+    x, kernel = seen
+    # Image by image, then their sum: over all points at once XLA goes against the memory's order.
+    points, slope = (y.reshape(len(x), -1, y.shape[-1]) for y in (x, gradient))
+    each = jnp.matmul(jnp.swapaxes(slope, 1, 2), points, preferred_element_type=jnp.float32)
+    return jnp.dot(gradient, kernel.T), jnp.sum(each, axis=0).T.astype(kernel.dtype)
+
+
+_points.defvjp(_points_forward, _points_backward)

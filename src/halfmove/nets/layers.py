@@ -8,7 +8,7 @@ from flax import linen as nn
 
 from halfmove.core.types import Array
 from halfmove.nets.config import NetConfig
-from halfmove.nets.convolve import convolve
+from halfmove.nets.convolve import convolve, pointwise
 from halfmove.nets.start import kernel as spread
 from halfmove.nets.start import small
 
@@ -89,7 +89,7 @@ class Linear(nn.Module):
     def _apply(self, x: Array, kernel: Array) -> Array:
         x, kernel = x.astype(self.config.compute), kernel.astype(self.config.compute)
         if self.size == 1:
-            return jnp.dot(x, kernel)
+            return pointwise(x, kernel)
         return convolve(x, kernel, self.stride)
 
 
