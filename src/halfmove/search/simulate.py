@@ -166,7 +166,7 @@ def _turn_cached(
 def _walk(task: Task, store: Store, seen: Sequences, rows: Rows) -> Rows:
     """The rows moved on through states that are remembered.
 
-    Some of those that stand in one at a time: few go far, and fewer wait for the model.
+    By the policy of some of these states at a time: many rows stand in few of them.
     """
     games, count = rows.at.shape
     every, some = jnp.arange(games)[:, None], at_a_time(count, costly=task.costly)
@@ -178,16 +178,21 @@ def _walk(task: Task, store: Store, seen: Sequences, rows: Rows) -> Rows:
         rows = _stopped(task, _arrive(store, rows, child, child, on), store)
         return rows, on & rows.going
 
+    def asked(rows: Rows, asks: Array) -> tuple[Array, Array]:
+        """Logits [B, K, A] for rows in some of the states asked for; which rows these are."""
+        if some == count:
+            return task.logits(store, rows), asks
+        first = sequences.leader(rows.at, rows.at, asks)
+        who = jnp.argsort(~asks | (first != _columns(first)), axis=1, stable=True)[:, :some]
+        logits = task.logits(store, jax.tree.map(lambda x: x[every, who], rows))
+        same = first[:, :, None] == who[:, None]
+        return logits[every, jnp.argmax(same, axis=-1)], asks & jnp.any(same, axis=-1)
+
     def body(carry: tuple[Rows, Array]) -> tuple[Rows, Array]:
         rows, asks = carry
-        if some == count:
-            return moved(_choose(task, store, rows, asks), asks)
-        who = jnp.argsort(~asks, axis=1, stable=True)[:, :some]
-        on = jnp.take_along_axis(asks, who, axis=1)
-        part = jax.tree.map(lambda x: x[every, who], rows)
-        part, again = moved(_choose(task, store, part, on), on)
-        rows = jax.tree.map(lambda x, new: x.at[every, who].set(new), rows, part)
-        return rows, asks.at[every, who].set(again)
+        logits, on = asked(rows, asks)
+        rows, again = moved(_choose(task, store, rows, logits, on), on)
+        return rows, asks & (again | ~on)
 
     def more(carry: tuple[Rows, Array]) -> Array:
         return jnp.any(carry[1])
@@ -215,7 +220,7 @@ def _turn(
         number = jnp.where(number > 0, number, jnp.take_along_axis(own, ahead, axis=1))
     rows = _stopped(task, _arrive(store, rows, slot, number, asks), store)
     rows = replace(rows, going=rows.going & ~ends)
-    return store, seen, _choose(task, store, rows, rows.going)
+    return store, seen, _choose(task, store, rows, task.logits(store, rows), rows.going)
 
 
 def _ask(
@@ -271,9 +276,8 @@ def _stopped(task: Task, rows: Rows, store: Store) -> Rows:
     return replace(rows, going=rows.going & ~(ends & (rows.length > 0)))
 
 
-def _choose(task: Task, store: Store, rows: Rows, on: Array) -> Rows:
+def _choose(task: Task, store: Store, rows: Rows, logits: Array, on: Array) -> Rows:
     """The rows that are `on` with their next move, by the rule on the policy of their state."""
-    logits = task.logits(store, rows)
     prior, actions = softmax(logits), logits.shape[-1]
     one = jnp.take_along_axis(store.value, rows.at, axis=1)
     nothing = jnp.zeros_like(prior)
