@@ -1,5 +1,6 @@
 """Games followed on the host: by the same rules, and compiled once."""
 
+import dataclasses
 import random
 import threading
 
@@ -9,6 +10,7 @@ import pytest
 
 from halfmove import games
 from halfmove.games import follow, play
+from halfmove.games.records import Record, text_of, turns
 
 HEX = games.make("hex", size=3, swap=True)
 
@@ -88,3 +90,46 @@ def test_nobody_waits_while_another_game_is_compiled(monkeypatch):
     finally:
         gate.set()
         other.join()
+
+
+@pytest.mark.parametrize(
+    "game", [HEX, games.make("go", size=3), games.make("connect_four")], ids=str
+)
+def test_many_games_side_by_side_go_as_one_by_one(game, monkeypatch):
+    """Games of all lengths, one that breaks off at an illegal move, one from a position."""
+    rng = random.Random(2)
+    played = []
+    for _ in range(follow.TOGETHER + 3):
+        spot, moves = follow.begin(game), []
+        while not spot.over and rng.random() > 0.05:
+            moves.append(rng.choice(np.flatnonzero(spot.legal).tolist()))
+            spot = follow.moved(game, spot, moves[-1])
+        played.append(Record(text_of(game), ("a", "b"), tuple(moves), None))
+    first = played[0].moves[0] if played[0].moves else 0
+    played[5] = dataclasses.replace(played[5], moves=(first, game.actions, 0))
+    after = follow.moved(game, follow.begin(game), first)
+    played[7] = dataclasses.replace(played[7], moves=(), position=game.position(after.state))
+    alone = [told(turns.replay(game, record)) for record in played]
+    monkeypatch.setattr(turns, "MANY", 0)
+    steps = []
+    beside = follow.moved_together
+    monkeypatch.setattr(
+        turns, "moved_together", lambda *given: steps.append(len(given[1])) or beside(*given)
+    )
+    together = [told(each) for each in turns.replays(game, played)]
+    assert together == alone
+    assert alone[5][-1].startswith("move 2, action")
+    assert sum(steps) == sum(len(r.moves) for r in played) - 2
+
+
+def told(each):
+    """Every turn of a game, and how it broke off."""
+    found = []
+    try:
+        for turn in each:
+            leaves = [np.asarray(x).tolist() for x in jax.tree.leaves(turn.state)]
+            found.append((leaves, turn.legal.tolist(), turn.player, turn.over, turn.action))
+            found.append(turn.reward.tolist())
+    except ValueError as error:
+        found.append(str(error))
+    return found

@@ -6,8 +6,9 @@ text = records.write(game, Record(records.text_of(game), ("Ada", "Bob"), (40, 30
 assert records.read(text)[0].moves == (40, 30)
 """
 
+import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from types import ModuleType
 
 from halfmove import games
@@ -17,7 +18,7 @@ from halfmove.games.go import Go
 from halfmove.games.hex import Hex
 from halfmove.games.records import csa, json_line, kif, pgn, sgf
 from halfmove.games.records.record import Note, Record, RecordError, one_line, text_of
-from halfmove.games.records.turns import Turn, replay
+from halfmove.games.records.turns import Turn, replay, replays
 from halfmove.games.shogi import Shogi
 
 __all__ = [
@@ -59,13 +60,16 @@ def write_all(game: Game, records: Iterable[Record], form: str = "") -> str:
     if form not in (usual, "json"):
         raise ValueError(f"{game.name} is written as {usual} or json, not as {form!r}")
     module, _, between = FORMS[form]
-    name, texts = text_of(game), []
+    name, texts, records = text_of(game), [], list(records)
+    turns: Iterator[Iterator[Turn]] = itertools.repeat(iter(()))  # JSON does not ask for them
+    if form != "json":
+        turns = replays(game, records)
     for record in records:
         if record.game != name and games.read(record.game) != game:
             raise ValueError(f"a record of {record.game!r} is not one of {name!r}")
         if len(record.players) != game.players:
             raise ValueError(f"{game.name} has {game.players} players, got {record.players}")
-        texts.append(module.write(game, record))
+        texts.append(module.write(game, record, next(turns)))
     return between.join(texts)
 
 

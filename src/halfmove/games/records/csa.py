@@ -8,7 +8,7 @@ http://www2.computer-shogi.org/protocol/record_v22.html
 
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from halfmove.games.records import outcome
 from halfmove.games.records.notes import write_note
 from halfmove.games.records.reading import Written, game_of, located, played, usable
 from halfmove.games.records.record import Record, RecordError, one_line, text_of
-from halfmove.games.records.turns import replay
+from halfmove.games.records.turns import Turn
 from halfmove.games.shogi import START, Shogi
 
 # Pieces by their numbers in `shogi_moves`: pawn, lance, knight, silver, bishop, rook, gold,
@@ -40,11 +40,11 @@ REASONS |= {"%+ILLEGAL_ACTION": "illegal", "%-ILLEGAL_ACTION": "illegal"}
 # -- writing -----------------------------------------------------------------
 
 
-def write(game: Game, record: Record) -> str:
+def write(game: Game, record: Record, turns: Iterable[Turn]) -> str:
     """One game; a line of one slash stands between several."""
     assert isinstance(game, Shogi)
     lines = _head(game, record)
-    for i, turn in enumerate(replay(game, record)):
+    for i, turn in enumerate(turns):
         if turn.action is None:
             lines.append(_end(record, turn))
             break

@@ -1,17 +1,19 @@
 """Any game as one line of JSON: the fields of a record, moves as actions."""
 
+import collections
 import json
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from halfmove.core.game import Game
 from halfmove.games.records.reading import game_of, located
 from halfmove.games.records.record import Note, Record, RecordError, text_of
-from halfmove.games.records.turns import replay
+from halfmove.games.records.turns import Turn, replays
 
 FIELDS = ("game", "players", "moves", "result", "reason", "position", "info", "notes")
 
 
-def write(game: Game, record: Record) -> str:
+def write(game: Game, record: Record, turns: Iterable[Turn] = ()) -> str:
     """One game; several in one file follow each other."""
     notes = [
         [note.value, {str(a): int(n) for a, n in note.visits.items()}]
@@ -29,7 +31,7 @@ def read(text: str, *, moves: bool = True) -> list[Record]:
     Without `moves` these are left out, and the rules are not asked. The moves of a game of
     chance are taken as they are.
     """
-    found = []
+    found: list[tuple[int, Record]] = []
     for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1):
         if not line.strip():
             continue
@@ -39,10 +41,31 @@ def read(text: str, *, moves: bool = True) -> list[Record]:
             place = f"line {number}, column {error.colno}"
             raise RecordError(f"{place}: {error.msg}") from error
         with located(f"line {number}"):
-            found.append(_record(fields, moves))
+            found.append((number, _record(fields, moves)))
     if not found:
         raise RecordError("the text holds no game: each is one line of JSON")
-    return found
+    if moves:
+        _checked(found)
+    return [record for _, record in found]
+
+
+def _checked(found: Sequence[tuple[int, Record]]) -> None:
+    """Raises unless all moves are legal, and all games have their players."""
+    alike: dict[str, list[tuple[int, Record]]] = {}
+    for number, record in found:
+        alike.setdefault(record.game, []).append((number, record))
+    for name, mine in alike.items():
+        with located(f"line {mine[0][0]}"):
+            game = game_of(name)
+        told = replays(game, [record for _, record in mine])
+        for number, record in mine:
+            with located(f"line {number}"):
+                if len(record.players) != game.players:
+                    raise ValueError(
+                        f"{game.name} has {game.players} players, got {record.players}"
+                    )
+                if not game.chance:
+                    collections.deque(next(told), maxlen=0)
 
 
 def _record(fields: Any, moves: bool) -> Record:
@@ -69,12 +92,4 @@ def _record(fields: Any, moves: bool) -> Record:
         )
     except (TypeError, AttributeError) as error:
         raise ValueError(f"a field is not of the kind it should be: {error}") from error
-    if not moves:
-        return record
-    game = game_of(record.game)
-    if len(record.players) != game.players:
-        raise ValueError(f"{game.name} has {game.players} players, got {record.players}")
-    if not game.chance:
-        for _ in replay(game, record):
-            pass
     return record

@@ -9,7 +9,7 @@ import functools
 import itertools
 import re
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import jax
@@ -33,7 +33,7 @@ from halfmove.games.records.reading import (
     where,
 )
 from halfmove.games.records.record import Record, RecordError, one_line, text_of
-from halfmove.games.records.turns import Turn, replay
+from halfmove.games.records.turns import Turn
 
 ROSTER = {"event": "?", "site": "?", "date": "????.??.??", "round": "?"}
 SCORES = {0: "1-0", 1: "0-1", -1: "1/2-1/2", None: "*"}
@@ -61,12 +61,12 @@ TOKEN = re.compile(
 # -- writing -----------------------------------------------------------------
 
 
-def write(game: Game, record: Record) -> str:
+def write(game: Game, record: Record, turns: Iterable[Turn]) -> str:
     """One game, with an empty line behind it; several in one file follow each other."""
     assert isinstance(game, Chess)
     tags = _tags(game, record)
     text, commented = [], True
-    for i, (turn, after) in enumerate(itertools.pairwise(replay(game, record))):
+    for i, (turn, after) in enumerate(itertools.pairwise(turns)):
         if turn.player == 0 or commented:
             text.append(f"{int(turn.state.ply) // 2 + 1}{'...' if turn.player else '.'}")
         text.append(_san(game, turn, after))

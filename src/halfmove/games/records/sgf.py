@@ -10,7 +10,7 @@ https://www.red-bean.com/sgf/go.html, https://www.red-bean.com/sgf/hex.html
 
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from halfmove.core.game import Game
 from halfmove.games import go_text
@@ -29,7 +29,7 @@ from halfmove.games.records.reading import (
 )
 from halfmove.games.records.record import Record, RecordError, one_line, text_of
 from halfmove.games.records.sgf_tree import Node, parse, write_node
-from halfmove.games.records.turns import replay
+from halfmove.games.records.turns import Turn
 
 KIND = {Go: "1", Hex: "11"}
 GAME_INFO = {"EV": "event", "PC": "site", "DT": "date", "RO": "round"}
@@ -42,10 +42,10 @@ Place = Callable[[int], str]  # of an offset in the text that is read
 # -- writing -----------------------------------------------------------------
 
 
-def write(game: Game, record: Record) -> str:
+def write(game: Game, record: Record, turns: Iterable[Turn]) -> str:
     """One game; several in one file follow each other."""
     nodes: list[str] = []
-    for i, turn in enumerate(replay(game, record)):
+    for i, turn in enumerate(turns):
         if turn.action is None:
             nodes.insert(0, _root(game, record, turn))
             break
