@@ -75,3 +75,30 @@ def test_the_engine_can_be_chosen():
         states.append(jax.jit(game.step)(KEY, game.init(KEY), jnp.int32(1)))
     for state in states[1:]:
         jax.tree.map(np.testing.assert_array_equal, states[0], state)
+
+
+@pytest.mark.parametrize("engine", ["xla", "kernel"])
+def test_a_game_is_the_same_where_plain_numbers_have_64_bits(engine):
+    game = make("go", size=9, handicap=2, engine=engine)
+
+    def played():
+        state = game.parse_position(game.position(game.init(KEY)))
+        for action in (0, 12, 3, 81):
+            state = jax.jit(game.step)(KEY, state, action)
+        return state, game.score(state), game.ownership(state)
+
+    plain = played()
+    with jax.enable_x64(True):
+        wide = played()
+    jax.tree.map(np.testing.assert_array_equal, plain, wide)
+    assert [x.dtype for x in jax.tree.leaves(plain)] == [x.dtype for x in jax.tree.leaves(wide)]
+
+
+def test_a_batched_step_lowers_where_plain_numbers_have_64_bits():
+    game = make("go", size=9)
+    with jax.enable_x64(True):
+        states = jax.eval_shape(jax.vmap(game.init), jax.random.split(jax.random.key(0), 4))
+        step = jax.jit(jax.vmap(lambda s, a: go_kernel.step(game.rules, s, a)))
+        traced = step.trace(states, jax.ShapeDtypeStruct((4,), jnp.int32))
+        text = traced.lower(lowering_platforms=("cuda",)).as_text()
+    assert text.count("__gpu$xla.gpu.triton") == 1

@@ -9,9 +9,9 @@ written once for both.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import reduce, wraps
 from operator import add, or_
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import jax
 import jax.numpy as jnp
@@ -20,6 +20,18 @@ import numpy as np
 from halfmove.core.types import Array, pytree
 
 LANES = 32  # bits of a word; bit j of word k is number LANES * k + j
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def narrow(function: F) -> F:
+    """The function with plain numbers of 32 bits: where they have 64, so would sums of words."""
+
+    @wraps(function)
+    def run(*given: Any, **named: Any) -> Any:
+        with jax.enable_x64(False):
+            return function(*given, **named)
+
+    return cast(F, run)
 
 
 @pytree

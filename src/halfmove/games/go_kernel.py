@@ -15,7 +15,7 @@ from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton as plt
 
 from halfmove.core.types import Array
-from halfmove.games.go_bits import Bits, Grid, divided, pick
+from halfmove.games.go_bits import Bits, Grid, divided, narrow, pick
 from halfmove.games.go_rules import Info, Now, Rules, advance
 from halfmove.games.go_state import EXTRA, State
 from halfmove.games.go_superko import Name
@@ -55,6 +55,7 @@ class Memory:
         return Name(self.keys[index], self.lows[index].astype(jnp.int32))
 
 
+@narrow
 @functools.partial(jax.jit, static_argnums=0, static_argnames="interpret")
 def step(rules: Rules, state: State, action: Array, *, interpret: bool = False) -> State:
     """The state after `action`; equal to `go_state.step`."""

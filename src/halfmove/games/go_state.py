@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from halfmove.core.types import Array, pytree
-from halfmove.games.go_bits import Bits, Grid, choose
+from halfmove.games.go_bits import Bits, Grid, choose, narrow
 from halfmove.games.go_rules import Info, Now, Rules, advance, area, areas, open_points
 from halfmove.games.go_superko import Name
 
@@ -60,6 +60,7 @@ class Table:
         return Name(self.keys[index], self.lows[index].astype(jnp.int32))
 
 
+@narrow
 @functools.partial(jax.jit, static_argnums=(0, 1))
 def _first(size: int, suicide: bool, sets: Array, turn: Array) -> tuple[Array, Name]:
     """The legal points [W] and the name of a position (black, white, in atari) without a past."""
@@ -90,6 +91,7 @@ def begin(
     return State(sets, np.array(list(info.values()), np.int32), keys, lows)  # type: ignore[arg-type]
 
 
+@narrow
 @functools.partial(jax.jit, static_argnums=0)
 def step(rules: Rules, state: State, action: Array) -> State:
     """The state after `action`, by plain XLA: the reference, and what runs without a GPU."""
@@ -116,12 +118,14 @@ def step(rules: Rules, state: State, action: Array) -> State:
     )
 
 
+@narrow
 @functools.partial(jax.jit, static_argnums=0)
 def lead(size: int, state: State) -> Array:
     """[] i32, black's area less white's."""
     return area(Grid(size), *_stones(state))
 
 
+@narrow
 def ownership(size: int, state: State) -> Array:
     """[size, size] i32: 1 black's area, -1 white's, 0 neither's."""
     grid = Grid(size)
