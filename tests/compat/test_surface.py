@@ -60,6 +60,19 @@ def test_the_same_records(name):
         got["nothing"]
 
 
+@pytest.mark.parametrize("name", RECORDS)
+def test_records_are_made_as_a_dict_is(name):
+    """From a mapping or from pairs: so dm-tree, of which chex's records are friends, maps them."""
+    for kind in (getattr(theirs, name), getattr(ours, name)):
+        values = {field.name: i for i, field in enumerate(dataclasses.fields(kind))}
+        whole = kind(**values)
+        assert {**kind(values)} == values
+        assert {**kind((key, whole[key]) for key in whole)} == values
+        for given, named in (((values, values), {}), ((values,), values)):
+            with pytest.raises((TypeError, ValueError)):
+                kind(*given, **named)
+
+
 def grown(package):
     return package.gumbel_muzero_policy(
         models.params_of(models.MIXED),

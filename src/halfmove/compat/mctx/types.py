@@ -4,6 +4,7 @@ Shapes: `B` games, `A` actions, `C` chance outcomes, `N` nodes of a tree.
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Generic, Self, TypeVar, dataclass_transform
 
@@ -18,9 +19,22 @@ T = TypeVar("T")
 def record(cls: type[T]) -> type[T]:
     """A frozen dataclass that is a pytree; its leaves come by the names of the fields.
 
-    mctx's records have that order too, so that lists of leaves agree.
+    mctx's records have that order too, so that lists of leaves agree. They are made as `dict` is,
+    from a mapping or pairs as well, which libraries that go through mappings count on.
     """
     made = dataclasses.dataclass(frozen=True)(cls)
+    by_name = made.__init__
+
+    @functools.wraps(by_name)
+    def init(self: Any, *pairs: Any, **fields: Any) -> None:
+        if len(pairs) + bool(fields) > 1:
+            raise TypeError(
+                f"{cls.__name__} takes its fields by name, or one mapping of them; "
+                f"got {len(pairs)} without a name and {len(fields)} by name"
+            )
+        by_name(self, **dict(*pairs, **fields))
+
+    made.__init__ = init  # type: ignore[method-assign]
     names = sorted(field.name for field in dataclasses.fields(made))  # type: ignore[arg-type]
     return jax.tree_util.register_dataclass(made, data_fields=names, meta_fields=[])
 
@@ -39,7 +53,8 @@ class Record(Mapping[str, Any]):
     @classmethod
     def from_tuple(cls, values: Iterable[Any]) -> Self:
         """The record with these fields, as `to_tuple` gives them."""
-        return cls(*values)
+        names = (field.name for field in dataclasses.fields(cls))  # type: ignore[arg-type]
+        return cls(**dict(zip(names, values, strict=True)))
 
     def __getitem__(self, name: str) -> Any:
         if name not in self.__dict__:
