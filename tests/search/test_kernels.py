@@ -267,6 +267,27 @@ def test_what_a_kernel_cannot_take_is_said(monkeypatch):
     np.testing.assert_array_equal(native.stats.visits, plain.stats.visits)
 
 
+def test_numpys_whole_numbers_leave_the_engine_as_it_is(monkeypatch):
+    seen = []
+    prepare = kernels.prepare
+    monkeypatch.setattr(kernels, "prepare", lambda *a, **k: seen.append(k) or prepare(*a, **k))
+    # One more, the root's node, than eight bits hold.
+    short = muzero(np.int8(127), max_depth=np.int32(2), engine="kernel")
+    plain = muzero(127, max_depth=2, engine="xla")
+    got, want = (search(jax.random.key(0), MAZE, None, ROOTS) for search in (short, plain))
+    assert len(seen) == 1
+    np.testing.assert_array_equal(got.stats.visits, want.stats.visits)
+
+
+def test_kernels_where_there_are_none(monkeypatch):
+    monkeypatch.setattr(engine.jax, "default_backend", lambda: "tpu")
+    with pytest.raises(ValueError, match=r"engine='kernel' cannot run.*for a TPU"):
+        muzero(3, engine="kernel")(jax.random.key(0), MAZE, None, ROOTS)
+    auto = muzero(3)(jax.random.key(0), MAZE, None, ROOTS)
+    plain = muzero(3, engine="xla")(jax.random.key(0), MAZE, None, ROOTS)
+    np.testing.assert_array_equal(auto.stats.visits, plain.stats.visits)
+
+
 def test_a_rule_that_sorts_runs_on_xla_and_says_so():
     base = full_gumbel(6)
     select = lambda stats, noise: jnp.sort(stats.prior) - stats.visits  # noqa: E731

@@ -107,6 +107,7 @@ def turns(
     kind: str = "auto",
 ) -> Turns:
     """The turns of a search with room for `simulations` simulations; `rounds` as in `search`."""
+    simulations = int(simulations)  # numpy's may have too few bits for a product of sizes
     depth = simulations if max_depth is None else max_depth
     task = _Task(rule, noise, step, simulations, leaves, rounds, depth, keys)
     if _kernels_wanted(kind, rule, noise.row.shape, simulations + 1, depth):
@@ -124,9 +125,12 @@ def _kernels_wanted(
 ) -> bool:
     """Whether the kernels take this search. Never silently: what they refuse is said."""
     backend = jax.default_backend()
-    if kind == "xla" or backend not in ("cpu", "gpu") or not isinstance(depth, int):
+    there = backend in ("cpu", "gpu")
+    if kind == "xla" or not isinstance(depth, (int, np.integer)) or (kind == "auto" and not there):
         return False
-    if kind != "interpreter" and backend == "cpu":
+    if kind == "kernel" and not there:
+        why: str | None = f"there is no program for a {backend.upper()}"
+    elif kind != "interpreter" and backend == "cpu":
         operation = foreign(rule, shape[1])
         why = operation and f"native code cannot hold the rule's {operation!r}"
     else:

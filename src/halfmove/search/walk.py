@@ -6,6 +6,7 @@ under `vmap` that carried it would copy it at every step.
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from halfmove.core.types import Array, NodeStats, RootNoise
 from halfmove.search.rule import Rule, best
@@ -22,7 +23,7 @@ from halfmove.search.tree import (
 
 def _edges(nodes: int, max_depth: int | Array) -> int:
     """The most edges a path may have; `max_depth` may be traced."""
-    return min(max_depth, nodes) if isinstance(max_depth, int) else nodes
+    return min(int(max_depth), nodes) if isinstance(max_depth, (int, np.integer)) else nodes
 
 
 def choose(rule: Rule, tree: Tree, node: Array, seed: Array) -> tuple[Array, Array]:
