@@ -143,6 +143,13 @@ def test_numpys_whole_numbers_are_whole_numbers():
 def test_the_prior_does_not_search():
     with pytest.raises(ValueError, match=r"simulations must be 0, got 5"):
         planner("prior", simulations=5)
+    with pytest.raises(ValueError, match=r"simulations must be 0, got None"):
+        planner("prior", simulations=None)
+
+
+def test_a_name_is_a_word():
+    with pytest.raises(ValueError, match=r"unknown planner None; known: alphazero"):
+        planner(None, simulations=2)
 
 
 def test_an_unknown_planner():
@@ -195,6 +202,12 @@ def test_an_option_of_another_planner():
         ("gumbel_replacement", "gumbel_scale", -1.0, "at least 0"),
         ("alphazero", "normalise", (float("-inf"), float("inf")), "finite"),
         ("alphazero", "normalise", ("a", "b"), "a pair (low, high)"),
+        ("muzero", "normalise", (None, 1.0), "a pair (low, high)"),
+        ("gumbel", "normalise", np.array([0.0, 1.0]), "'tree', 'siblings'"),
+        ("mpo", "act", "no", "True or False"),
+        ("trpo", "search", None, "True or False"),
+        ("trpo", "learn", 0.5, "True or False"),
+        ("muzero", "tree", "yes", "True or False"),
         ("mcs", "truncate", "late", "'new', 'fixed', 'growing', 'probability'"),
         ("mcs", "horizon", 0, "at least 1"),
         ("mcs", "threshold", 0.0, "above 0"),

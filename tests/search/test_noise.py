@@ -160,6 +160,13 @@ def test_dirichlet_is_mixed_into_the_prior():
     )
 
 
+def test_no_share_of_dirichlet_leaves_the_logits_as_they_are():
+    logits = jnp.where(LEGAL, jnp.log(PRIOR) + 3.0, -jnp.inf)[None]
+    same, row = noise.dirichlet(fraction=0.0)(jax.random.key(9), logits)
+    np.testing.assert_array_equal(same, logits)
+    assert not np.any(row)
+
+
 def pairs() -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """The numbers of the walk against those next to them, along every axis."""
     seeds = jnp.arange(32, dtype=jnp.uint32)[:, None, None, None] + jnp.uint32(2**31 - 9)

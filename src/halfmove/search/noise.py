@@ -58,6 +58,8 @@ def dirichlet(*, fraction: float = 0.25, alpha: float = 0.3) -> Noise:
     if not 0 <= fraction <= 1:
         raise ValueError(f"dirichlet_fraction must be between 0 and 1, got {fraction}")
     real("dirichlet_alpha", alpha, above=0)
+    if fraction == 0:
+        return none()
 
     def draw(key: Array, logits: Array) -> tuple[Array, Array]:
         legal = logits > -jnp.inf

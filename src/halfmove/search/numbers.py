@@ -13,6 +13,12 @@ def whole(name: str, value: Any, least: int) -> None:
         raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
 
 
+def switch(name: str, value: Any) -> None:
+    """Raises unless `value` is true or false."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name} must be True or False, got {value!r}")
+
+
 def real(name: str, value: Any, *, least: float = -math.inf, above: float = -math.inf) -> None:
     """Raises unless `value` is a finite number of at least `least` and above `above`."""
     if isinstance(value, jax.core.Tracer):

@@ -19,7 +19,7 @@ from typing import Any
 from halfmove.search import act as acting
 from halfmove.search import halving, improve, noise, scaling, select
 from halfmove.search.adapt import Adapt
-from halfmove.search.numbers import real, whole
+from halfmove.search.numbers import real, switch, whole
 from halfmove.search.rollout import RolloutSearch
 from halfmove.search.rule import Improve, Noise, Rule, Select, Untried
 from halfmove.search.scaling import Normalise
@@ -128,7 +128,7 @@ def muzero(
     rule = _puct(normalise, _exploration(c_init, c_base, c_puct))
     return TreeSearch(
         Rule(
-            noise=_dirichlet(dirichlet_fraction, dirichlet_alpha),
+            noise=noise.dirichlet(fraction=dirichlet_fraction, alpha=dirichlet_alpha),
             select_root=rule,
             select=rule,
             improve=improve.visit_share(),
@@ -164,7 +164,7 @@ def mpo(simulations: int, **options: Any) -> TreeSearch:
 
 def prior(*, temperature: float = 1.0, simulations: int = 0, **shared: Any) -> TreeSearch:
     """No search: moves drawn from the network's policy."""
-    if simulations:
+    if simulations != 0:
         raise ValueError(f"prior does not search: simulations must be 0, got {simulations}")
     return TreeSearch(
         Rule(
@@ -198,7 +198,7 @@ def mcs(
     """
     return RolloutSearch(
         Rule(
-            noise=_dirichlet(dirichlet_fraction, dirichlet_alpha),
+            noise=noise.dirichlet(fraction=dirichlet_fraction, alpha=dirichlet_alpha),
             select_root=_puct(normalise, select.constant(c_puct)),
             select=select.sample(improve.prior()),
             improve=improve.visit_share(),
@@ -311,7 +311,7 @@ def options_of(name: str) -> dict[str, Any]:
 
 
 def _near(word: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(word, known, n=1)
+    close = difflib.get_close_matches(str(word), known, n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
@@ -365,13 +365,15 @@ def _regularised(
     **shared: Any,
 ) -> TreeSearch:
     whole("simulations", simulations, 1)
+    for name, value in (("act", act), ("search", search), ("learn", learn)):
+        switch(name, value)
     exploration = _exploration(c_init, c_base, c_puct)
     scale = scaling.named(normalise)
     better = policy(factor=exploration, scale=scale, completion=completion)
     descend = select.sample(better) if search else _puct(normalise, exploration)
     return TreeSearch(
         Rule(
-            noise=_dirichlet(dirichlet_fraction, dirichlet_alpha),
+            noise=noise.dirichlet(fraction=dirichlet_fraction, alpha=dirichlet_alpha),
             select_root=descend,
             select=descend,
             improve=better if learn else improve.visit_share(),
@@ -395,8 +397,3 @@ def _exploration(c_init: float, c_base: float, c_puct: float | None) -> select.E
     real("c_init", c_init, least=0)
     real("c_base", c_base, above=0)
     return select.growing(c_init=c_init, c_base=c_base)
-
-
-def _dirichlet(fraction: float, alpha: float) -> Noise:
-    drawn = noise.dirichlet(fraction=fraction, alpha=alpha)
-    return drawn if fraction else noise.none()

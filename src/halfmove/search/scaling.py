@@ -4,12 +4,12 @@ A `Scaling` sees a node, its Q-values with every gap filled (`row`), and
 perhaps one more value that belongs to the interval (`anchor`).
 """
 
-import math
 from collections.abc import Callable
 
 import jax.numpy as jnp
 
 from halfmove.core.types import Array, NodeStats
+from halfmove.search.numbers import real
 from halfmove.search.rule import TREE, Untried, greatest, least
 
 Scaling = Callable[[NodeStats, Array, Array | None], Array]
@@ -44,8 +44,11 @@ def tree(*, epsilon: float = 1e-8) -> Scaling:
 
 def fixed(low: float, high: float) -> Scaling:
     """By a known range, as in a game whose result is -1 or 1."""
-    if not -math.inf < low < high < math.inf:
-        raise ValueError(f"normalise: expected finite numbers low < high, got ({low}, {high})")
+    for name, x in (("low", low), ("high", high)):
+        real(f"normalise: {name} of a pair (low, high)", x)
+    low, high = float(low), float(high)
+    if not low < high:
+        raise ValueError(f"normalise: expected low < high in a pair, got ({low}, {high})")
     return lambda stats, row, anchor: (row - low) / (high - low)
 
 
@@ -58,13 +61,10 @@ def named(normalise: Normalise) -> Scaling:
     """`"tree"`, `"siblings"`, `(low, high)` or `None`, as planners take it."""
     if normalise is None:
         return none()
-    if normalise == "tree":
-        return tree()
-    if normalise == "siblings":
-        return siblings()
-    pair = isinstance(normalise, (tuple, list)) and len(normalise) == 2
-    if pair and not any(isinstance(x, str) for x in normalise):
-        return fixed(float(normalise[0]), float(normalise[1]))
+    if isinstance(normalise, str) and normalise in ("tree", "siblings"):
+        return tree() if normalise == "tree" else siblings()
+    if isinstance(normalise, (tuple, list)) and len(normalise) == 2:
+        return fixed(*normalise)
     raise ValueError(
         f"normalise must be 'tree', 'siblings', a pair (low, high) or None, got {normalise!r}"
     )

@@ -19,7 +19,7 @@ from halfmove.core.types import (
     pytree,
 )
 from halfmove.search import engine
-from halfmove.search.numbers import whole
+from halfmove.search.numbers import switch, whole
 from halfmove.search.rule import Rule
 from halfmove.search.tree import Leaf, Noise, Tree, root_noise, stats_of
 
@@ -47,6 +47,7 @@ class TreeSearch:
         whole("leaves", self.leaves, 1)
         if self.max_depth is not None:
             whole("max_depth", self.max_depth, 1)
+        switch("tree", self.tree)
         if self.engine not in engine.ENGINES:
             known = ", ".join(map(repr, engine.ENGINES))
             raise ValueError(f"engine must be one of {known}, got {self.engine!r}")
