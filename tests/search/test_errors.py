@@ -19,28 +19,31 @@ SEARCHING = [name for name in names() if name != "prior"]
 
 @dataclass(frozen=True)
 class Says:
-    """A model that returns whatever arrays it is given, at the root and below it."""
+    """A model that returns whatever it is given, at the root and below it."""
 
     def root(self, params, key, timestep):
-        return jnp.zeros(B), Prediction(**params["root"])
+        return params["node"], Prediction(**params["root"])
 
     def step(self, params, key, node, action):
+        node = params.get("after", node)
         return node, Edge(**params["edge"]), Prediction(**params["below"])
 
 
 @functools.cache
-def small(name: str) -> TreeSearch:
-    return planner(name, simulations=2)
+def small(name: str, engine: str) -> TreeSearch:
+    return planner(name, simulations=2, engine=engine)
 
 
-def call(name: str = "full_gumbel", *, root=None, edge=None, below=None):
+def call(name="full_gumbel", *, engine="auto", root=None, edge=None, below=None, **nodes):
     said = {"logits": jnp.zeros((B, A)), "value": jnp.zeros(B)}
     params = {
+        "node": {"at": jnp.zeros(B, jnp.int32)},
+        **nodes,
         "root": {**said, **(root or {})},
         "edge": {"reward": jnp.zeros(B), "discount": jnp.zeros(B), **(edge or {})},
         "below": {**said, **(below or {})},
     }
-    return small(name)(jax.random.key(0), Says(), params, None)
+    return small(name, engine)(jax.random.key(0), Says(), params, None)
 
 
 def test_the_model_of_these_tests_is_otherwise_good():
@@ -55,6 +58,7 @@ def test_the_model_of_these_tests_is_otherwise_good():
         ("logits", jnp.zeros((B, A, 1))),
         ("value", jnp.zeros((B, 1))),
         ("value", jnp.zeros(())),
+        ("value", np.float64(0.0)),
         ("value", jnp.zeros(B + 1)),
         ("legal", jnp.ones((B, A + 1), bool)),
         ("legal", jnp.ones(A, bool)),
@@ -80,6 +84,51 @@ def test_wrong_shapes_of_an_edge(field, shape):
         call(edge={field: jnp.zeros(shape)})
     assert f"({B},)" in str(error.value)
     assert str(shape) in str(error.value)
+
+
+def test_a_node_needs_a_row_for_each_game():
+    with pytest.raises(ValueError, match=r"model\.root: node\['at'\].*\(3, \.\.\.\).*got \(2, 5\)"):
+        call(node={"at": jnp.zeros((2, 5))})
+
+
+@pytest.mark.parametrize(
+    ("after", "message"),
+    [
+        ({"at": jnp.zeros((B, 2), jnp.int32)}, r"node\['at'\] must be int32\[3\].*int32\[3, 2\]"),
+        # Kept in the root's whole numbers it would lose its digits without a word.
+        ({"at": jnp.zeros(B)}, r"node\['at'\] must be int32\[3\].*float32\[3\]"),
+        ({"to": jnp.zeros(B, jnp.int32)}, r"node must be built as.*'at'.*'to'"),
+    ],
+)
+@pytest.mark.parametrize("engine", ["kernel", "xla"])
+def test_a_node_after_a_move_is_of_the_roots_kind(engine, after, message):
+    with pytest.raises(ValueError, match=rf"model\.step: {message}"):
+        call(engine=engine, after=after)
+
+
+def test_lists_and_shorter_numbers_are_numbers():
+    plan = call(
+        root={"value": [0.0] * B, "legal": [[True] * A] * B},
+        edge={"reward": [1] * B, "discount": np.ones(B)},
+        below={"value": [0.5] * B},
+        node={"at": jnp.zeros(B)},
+        after={"at": jnp.zeros(B, jnp.bfloat16)},
+    )
+    np.testing.assert_allclose(plan.value, 1.0)
+
+
+@pytest.mark.parametrize("engine", ["kernel", "xla"])
+def test_a_node_may_hold_keys_and_what_comes_of_pythons_numbers(engine):
+    keys = jax.random.split(jax.random.key(1), B)
+    weak = jnp.where(jnp.zeros(B, bool), 0, 1)
+    assert weak.weak_type
+    root = {"key": keys, "few": jnp.zeros(B, jnp.int8)}
+    after = {"key": keys[::-1], "few": weak}
+    with jax.debug_key_reuse(False):  # this model says the same keys every time
+        plan = call(engine=engine, node=root, after=after)
+    np.testing.assert_array_equal(plan.stats.visits.sum(-1), 2)
+    with pytest.raises(ValueError, match=r"model\.step: node\['key'\] must be key.*uint32\[3\]"):
+        call(engine=engine, node=root, after={**after, "key": jnp.zeros(B, jnp.uint32)})
 
 
 def test_a_game_needs_an_action():

@@ -98,10 +98,16 @@ def rooted(rule: Rule, model: Model, keys: Array, params: Any, timestep: Any) ->
     # A plan is a target, not a function to differentiate: its loops have no gradient.
     prediction = jax.lax.stop_gradient(prediction)
     logits = checked_logits(prediction)
+    for path, x in jax.tree.leaves_with_path(node):
+        if jnp.shape(x)[:1] != logits.shape[:1]:
+            wanted = f"({logits.shape[0]}, ...), a row for each game"
+            raise ValueError(
+                f"model.root: {_named(path)} must have shape {wanted}, got {jnp.shape(x)}"
+            )
     searched, row = (x.astype(jnp.float32) for x in rule.noise(keys[1], logits))
     seed = jax.random.bits(keys[2], logits.shape[:1], jnp.uint32)
     candidates = jnp.sum(row > -jnp.inf, axis=-1, where=logits > -jnp.inf)
-    value = prediction.value.astype(jnp.float32)
+    value = jnp.asarray(prediction.value, jnp.float32)
     return Root(searched, value, node, Noise(row, seed, None), candidates)
 
 
@@ -109,20 +115,50 @@ def step_of(model: Model, params: Any, actions: int) -> engine.Step:
     """The model's step as an engine takes it, its answers checked."""
 
     def step(key: Array, node: Any, action: Array) -> tuple[Any, Leaf]:
-        node, edge, prediction = model.step(params, key, node, action)
-        return node, leaf_of(edge, prediction, (action.shape[0], actions))
+        after, edge, prediction = model.step(params, key, node, action)
+        _check_alike(node, after)
+        return after, leaf_of(edge, prediction, (action.shape[0], actions))
 
     return step
 
 
+def _check_alike(before: Any, after: Any) -> None:
+    """Raises unless a node can be kept where another one is."""
+    built: Any
+    found: Any
+    built, found = jax.tree.structure(before), jax.tree.structure(after)
+    if built != found:
+        raise ValueError(f"model.step: node must be built as model.root's, {built}, got {found}")
+    for (path, x), y in zip(jax.tree.leaves_with_path(before), jax.tree.leaves(after), strict=True):
+        if jnp.shape(x) != jnp.shape(y) or not _kept(x, y):
+            wanted = f"{_kind(x)}, as model.root's"
+            raise ValueError(f"model.step: {_named(path)} must be {wanted}, got {_kind(y)}")
+
+
+def _kept(old: Any, new: Any) -> bool:
+    """Whether numbers of another kind lose nothing where those of the root's are kept."""
+    kind, other = jax.typeof(old).dtype, jax.typeof(new).dtype
+    if any(jnp.issubdtype(x, jax.dtypes.extended) for x in (kind, other)):
+        return bool(kind == other)  # keys become nothing else
+    # Of arrays, not of kinds: what comes of Python's numbers is as short as it is wanted.
+    return bool(jnp.result_type(old, new) == kind)
+
+
+def _kind(x: Any) -> str:
+    return f"{jax.typeof(x).dtype}{list(jnp.shape(x))}"
+
+
+def _named(path: Any) -> str:
+    return f"node{jax.tree_util.keystr(path)}"
+
+
 def leaf_of(edge: Edge, prediction: Prediction, shape: tuple[int, int]) -> Leaf:
     """What a model said after a move, checked; `shape` (N, A)."""
-    for name, x in (("reward", edge.reward), ("discount", edge.discount)):
-        if x.shape != shape[:1]:
-            raise ValueError(f"edge.{name} must have shape {shape[:1]}, got {x.shape}")
     below = checked_logits(prediction, shape)
+    reward = _shaped("edge.reward", edge.reward, shape[:1])
+    discount = _shaped("edge.discount", edge.discount, shape[:1])
     value, reward, discount = (
-        x.astype(jnp.float32) for x in (prediction.value, edge.reward, edge.discount)
+        jnp.asarray(x, jnp.float32) for x in (prediction.value, reward, discount)
     )
     return jax.lax.stop_gradient(Leaf(below, value, reward, discount))
 
@@ -158,18 +194,20 @@ def checked_logits(prediction: Prediction, shape: tuple[int, int] | None = None)
         raise ValueError(f"prediction.logits must have shape {wanted}, got {logits.shape}")
     if logits.shape[1] == 0:
         raise ValueError("prediction.logits: a game needs at least one action, got none")
-    if prediction.value.shape != logits.shape[:1]:
-        raise ValueError(
-            f"prediction.value must have shape {logits.shape[:1]}, got {prediction.value.shape}"
-        )
+    _shaped("prediction.value", prediction.value, logits.shape[:1])
     logits = logits.astype(jnp.float32)
     if prediction.legal is None:
         return logits
-    if prediction.legal.shape != logits.shape:
-        raise ValueError(
-            f"prediction.legal must have shape {logits.shape}, got {prediction.legal.shape}"
-        )
-    return jnp.where(prediction.legal.astype(bool), logits, -jnp.inf)
+    legal = _shaped("prediction.legal", prediction.legal, logits.shape)
+    return jnp.where(legal.astype(bool), logits, -jnp.inf)
+
+
+def _shaped(name: str, x: Any, shape: tuple[int, ...]) -> Array:
+    """`x` as an array; raises unless it has that shape."""
+    x = jnp.asarray(x)
+    if x.shape != shape:
+        raise ValueError(f"{name} must have shape {shape}, got {x.shape}")
+    return x
 
 
 def complain(plan: Plan) -> None:
