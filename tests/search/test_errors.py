@@ -158,6 +158,26 @@ def test_what_is_no_number_below_the_root(name, said):
         call(name, **below)
 
 
+@pytest.mark.parametrize("engine", ["kernel", "xla", "interpreter"])
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+def test_logits_that_are_no_numbers_below_the_root(engine, number):
+    logits = jnp.zeros((B, A)).at[1, 2].set(number)
+    edge = {"discount": jnp.ones(B)}
+    with pytest.raises(ValueError, match=r"prediction\.logits.*below the root of game 1 of 3"):
+        call(below={"logits": logits}, edge=edge, engine=engine)
+    plan = call(below={"logits": logits, "legal": jnp.isfinite(logits)}, edge=edge, engine=engine)
+    assert np.isfinite(plan.policy).all()
+
+
+@pytest.mark.parametrize("engine", ["kernel", "xla"])
+def test_where_a_game_is_over_its_policy_is_nobodys_business(engine):
+    nothing = jax.nn.log_softmax(jnp.full((B, A), -jnp.inf))  # NaN
+    edge = {"reward": jnp.arange(B, dtype=jnp.float32), "discount": jnp.zeros(B)}
+    plan = call(below={"logits": nothing}, edge=edge, engine=engine)
+    # Two simulations and the root's own 0.
+    np.testing.assert_allclose(plan.value, np.arange(B) * 2 / 3, rtol=1e-6)
+
+
 def test_a_bad_logit_at_an_illegal_action_is_nobodys_business():
     logits = jnp.zeros((B, A)).at[1, 2].set(jnp.nan)
     plan = call(root={"logits": logits, "legal": jnp.ones((B, A), bool).at[1, 2].set(False)})

@@ -106,9 +106,10 @@ def top_logit(logits: Array) -> Array:
 
 
 def softmax(logits: Array) -> Array:
-    """Probabilities [A]; all zero where every logit is -inf."""
+    """Probabilities [A]; all zero where every logit is -inf, all NaN where one is NaN or inf."""
     e = jnp.exp(logits - top_logit(logits))
-    return e / jnp.maximum(total(e), TINY)
+    mass = total(e)
+    return e / jnp.where(mass == 0.0, 1.0, mass)
 
 
 def best(scores: Array) -> Array:

@@ -169,6 +169,11 @@ def decided(rule: Rule, key: Array, tree: Tree, noise: Noise, *, keep: bool = Fa
     # A simulation counts once in every node on its way.
     depth = jnp.sum(tree.count[:, 1:], axis=1) / jnp.maximum(tree.count[:, 0] - 1, 1)
     plan = plan_of(rule, key, stats, root_noise(noise, stats.count), depth)
+    # Led by a policy that is no number a search finds nothing. Where a game is over it leads
+    # nowhere: log_softmax of no legal move is NaN. One lane tells of its row (softmax).
+    over = (tree.discount == 0).at[:, 0].set(False)
+    broken = jnp.any(jnp.isnan(tree.prior[:, :, 0]) & ~over, axis=1)
+    plan = replace(plan, value=jnp.where(broken, jnp.nan, plan.value))
     return replace(plan, tree=tree) if keep else plan
 
 
@@ -226,12 +231,16 @@ def complain(plan: Plan) -> None:
         raise ValueError(
             "prediction.legal: no game of the batch has a legal action; expected at least one"
         )
-    bad = ~np.isfinite(np.asarray(plan.value))
-    if bad.any():
-        raise ValueError(
-            "prediction.value, edge.reward or edge.discount: the model gave NaN or infinity below "
-            f"the root of game {int(np.argmax(bad))} of {len(bad)}; expected finite numbers"
-        )
+    found, mean = np.asarray(plan.value), np.asarray(plan.stats.value)
+    for name, bad in (
+        ("prediction.value, edge.reward or edge.discount", ~np.isfinite(mean)),
+        ("prediction.logits", ~np.isfinite(found)),
+    ):
+        if bad.any():
+            raise ValueError(
+                f"{name}: the model gave NaN or infinity below the root of game "
+                f"{int(np.argmax(bad))} of {len(bad)}; expected finite numbers"
+            )
 
 
 def hashed(model: Model) -> None:
