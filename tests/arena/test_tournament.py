@@ -10,8 +10,9 @@ import pytest
 from halfmove import games
 from halfmove.arena import round as arena_round
 from halfmove.arena import tournament
+from halfmove.arena.engines import read
 from halfmove.arena.openings import openings
-from halfmove.arena.players import player
+from halfmove.arena.players import Outside, player
 from halfmove.arena.solver import solve
 from halfmove.arena.sprt import SPRT
 from halfmove.cli import main
@@ -271,6 +272,10 @@ def test_pairs_share_a_round_unless_somebody_must_be_alone(tmp_path):
 
     assert rounds(64) == [[(0, 1), (0, 2), (1, 2)], [(0, 3)], [(1, 3)], [(2, 3)]]
     assert rounds(6)[:3] == [[(0, 1), (0, 2)], [(0, 2), (1, 2)], [(0, 3)]]
+    # An engine, of which as many think as there are cores, meets several at a time.
+    seats[0] = Outside("mcts@2", read("gtp:gnugo"))
+    assert rounds(8) == [[(0, 1), (0, 2)], [(0, 3)], [(1, 2)], [(1, 3)], [(2, 3)]]
+    seats[0] = player(names[0], game)
 
     plan = tournament.Plan("tic_tac_toe", names[:3], 6, ((0,), (1,), (4,)))
     together = tournament.play(plan, game, seats[:3], tmp_path / "one", at_once=64)

@@ -121,24 +121,26 @@ def _parts(
 ) -> Iterator[list[Fixture]]:
     """Games to be played together, an even number of them; a person plays one at a time.
 
-    Those of a person, an engine or a clock are of the same two players. The others are of
-    any: whoever plays in many pairs then searches for all of them at once.
+    Those of a person or a clock are of the same two players, those of an engine of anybody who
+    meets it. The others are of any: whoever plays in many pairs then searches for all of them
+    at once.
     """
 
     def apart(fixture: Fixture) -> frozenset[int] | None:
-        kinds = (Person, Outside, Timed)
-        alone = any(isinstance(players[i], kinds) for i in fixture.players)
-        return frozenset(fixture.players) if alone else None
+        seats = {i: players[i] for i in fixture.players}
+        if any(isinstance(who, (Person, Timed)) for who in seats.values()):
+            return frozenset(seats)
+        return frozenset(i for i, who in seats.items() if isinstance(who, Outside)) or None
 
     together: dict[frozenset[int] | None, list[Fixture]] = {}
     for fixture in fixtures:
         together.setdefault(apart(fixture), []).append(fixture)
-    for pair, mine in together.items():
-        seats = [players[i] for i in pair or ()]
-        if any(isinstance(who, Person) for who in seats):
+    for who, mine in together.items():
+        seats = [players[i] for i in who or ()]
+        if any(isinstance(seat, Person) for seat in seats):
             size = 1
         else:
-            engine = any(isinstance(who, Outside) for who in seats)
+            engine = any(isinstance(seat, Outside) for seat in seats)
             usual = EACH_CORE * _cores() if engine else TOGETHER
             size = max(2, (most or usual) // 2 * 2)
         for at in range(0, len(mine), size):
