@@ -127,6 +127,7 @@ def picture(args: argparse.Namespace, rows: list[dict[str, Any]], path: str) -> 
         each = [[row["elo"] for row in mine if row["simulations"] == n] for n in places]
         panel.plot(places, [sum(x) / len(x) for x in each], color=f"C{i}", lw=2, label=planner)
     panel.set_xscale("log", base=2)
+    panel.set_xticks(args.simulations, labels=map(str, args.simulations))
     panel.set(xlabel="simulations a move while learning", ylabel=f"Elo, {args.anchor} at 0")
     panel.set_title(f"equal {args.equal}, evaluated with {args.evaluate} simulations")
     panel.grid(alpha=0.3)
