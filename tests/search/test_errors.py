@@ -117,6 +117,24 @@ def test_lists_and_shorter_numbers_are_numbers():
     np.testing.assert_allclose(plan.value, 1.0)
 
 
+@dataclass(frozen=True)
+class Lists:
+    """A model whose answers at the root are Python's own; every move wins."""
+
+    def root(self, params, key, timestep):
+        return jnp.zeros(B), Prediction([[0.0] * A] * B, [0] * B, [[True] * A] * B)
+
+    def step(self, params, key, node, action):
+        below = Prediction(jnp.zeros((len(node), A)), jnp.zeros_like(node))
+        return node, Edge(jnp.ones_like(node), jnp.zeros_like(node)), below
+
+
+@pytest.mark.parametrize("name", ["full_gumbel", "mcs"])
+def test_lists_are_numbers_at_the_root_with_and_without_a_tree(name):
+    plan = planner(name, simulations=4)(jax.random.key(0), Lists(), None, None)
+    np.testing.assert_allclose(plan.value, 0.8, rtol=1e-6)  # four wins, and the root itself
+
+
 @pytest.mark.parametrize("engine", ["kernel", "xla"])
 def test_a_node_may_hold_keys_and_what_comes_of_pythons_numbers(engine):
     keys = jax.random.split(jax.random.key(1), B)

@@ -173,7 +173,7 @@ def begun(
     # Past what is remembered, and where nothing is, a batch has its own places.
     spare = k if kept < search.simulations else 0
     room = 1 + kept + spare if cached else 1 + search.depth * k
-    value = prediction.value.astype(jnp.float32)
+    value = jnp.asarray(prediction.value, jnp.float32)
     return Going(
         raw=value,
         noise=Noise(row, jax.random.bits(seed_key, (games,), jnp.uint32), None),
