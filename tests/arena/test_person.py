@@ -82,9 +82,9 @@ def test_games_at_once_by_the_machine(monkeypatch, tmp_path):
     def sizes(most):
         return [len(part) for part in tournament._parts(plan.fixtures(), seats, most)]
 
-    with_engine = [12] * 5 + [10]  # four for each of three cores
-    assert sizes(None) == [*with_engine, *with_engine, 64, 6]
-    assert sizes(35) == [34, 34, 2] * 3
+    with_engine = [12] * 11 + [8]  # four for each of three cores, whoever it meets
+    assert sizes(None) == [*with_engine, 64, 6]
+    assert sizes(35) == [34, 34, 34, 34, 4, 34, 34, 2]
     assert sizes(1) == [2] * 105
 
 
