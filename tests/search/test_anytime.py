@@ -46,14 +46,15 @@ def test_to_the_end_it_is_the_planner(name, options):
         anytime._begin, anytime._go_on, anytime._look,
         anytime._begin_treeless, anytime._go_on_treeless, anytime._look_treeless,
     )  # fmt: skip
-    compiled = None
+    compiled, interpreted = None, options.get("engine") == "interpreter"
     # Fewer simulations than there are candidates, a part, and all that there is room for.
     for seed, budget, length in ((0, 21, 5), (1, 3, 100), (2, 32, 32)):
         last = sliced(slices, seed, budget, length)[-1]
         whole = planner(name, simulations=budget, **options)
         plan = jax.device_get(whole(jax.random.key(seed), MODEL, TABLES, BEGUN))
         for mine, theirs in zip(jax.tree.leaves(last.plan), jax.tree.leaves(plan), strict=True):
-            np.testing.assert_array_equal(mine, theirs)
+            # XLA may fuse the interpreter's own steps otherwise in a program of another size.
+            np.testing.assert_allclose(mine, theirs, rtol=3e-7 if interpreted else 0, atol=0)
         sizes = [program._cache_size() for program in programs]
         assert compiled in (None, sizes), "another budget compiled again"
         compiled = sizes

@@ -21,7 +21,7 @@ from halfmove.core.types import Array
 from halfmove.search.ascend import grow, plant
 from halfmove.search.descend import walk
 from halfmove.search.program import GAMES, NODES, ROWS, Build, Game
-from halfmove.search.rule import Rule, inside, local
+from halfmove.search.rule import LANES, Rule, inside, local
 from halfmove.search.tree import UNVISITED, Leaf, Noise, Path, Tree
 
 
@@ -38,7 +38,9 @@ def prepare(
     """The program for these shapes, by default for this machine."""
     how = how or ("triton" if jax.default_backend() == "gpu" else "native")
     native = how == "native"
-    width = actions if native else max(pl.next_power_of_2(actions), 16)
+    # A CPU does a row of at least 24 lanes many at a time, a shorter one lane by lane.
+    alone = actions if actions < LANES else max(actions, 24)
+    width = alone if native else max(pl.next_power_of_2(actions), LANES)
     few = games <= 256  # measured on an H200: few games leave warps to spare
     # The interpreter gains nothing by many levels; paths are then longer than one climb.
     levels = min(8 if few else 4, 4096 // width) if how == "triton" else 2
@@ -62,7 +64,7 @@ def prepare(
 def refusal(rule: Rule, shape: tuple[int, ...], nodes: int) -> str | None:
     """Why a search of [games, actions] cannot run here, `None` if it can."""
     games, actions = shape
-    width = max(pl.next_power_of_2(actions), 16)
+    width = max(pl.next_power_of_2(actions), LANES)
     if games * nodes * width >= 2**31:
         return f"{games} trees of {nodes} nodes and {width} lanes pass 32-bit addresses"
     functions = (rule.select_root, rule.select)

@@ -57,6 +57,7 @@ class Rule:
 
 LOWEST = float(jnp.finfo(jnp.float32).min)
 TINY = float(jnp.finfo(jnp.float32).tiny)
+LANES = 16  # of a row that a CPU has at hand at once
 WIDE = 4096  # numbers whose sum XLA gives to a library, which no native function can call
 
 
@@ -77,11 +78,17 @@ def greatest(row: Array) -> Array:
     """The greatest along the last axis, which is kept with length 1. No NaN allowed."""
     if _tracing.get() != "native":
         return jnp.max(row, axis=-1, keepdims=True)
-    # XLA's own carries NaN along, which keeps the CPU from doing several lanes at once.
-    floor = -jnp.inf if jnp.issubdtype(row.dtype, jnp.floating) else jnp.iinfo(row.dtype).min
-    start = jnp.asarray(floor, row.dtype)
-    above = jax.lax.reduce(row, start, lambda a, b: jnp.where(a > b, a, b), (row.ndim - 1,))
-    return above[..., None]
+    if row.shape[-1] < LANES:
+        # XLA's own carries NaN along.
+        floor = -jnp.inf if jnp.issubdtype(row.dtype, jnp.floating) else jnp.iinfo(row.dtype).min
+        start = jnp.asarray(floor, row.dtype)
+        top = jax.lax.reduce(row, start, lambda a, b: jnp.where(a > b, a, b), (row.ndim - 1,))
+        return top[..., None]
+    if not jnp.issubdtype(row.dtype, jnp.floating):
+        return _folded(row, jnp.maximum, None)
+    # A CPU compares several whole numbers at once, but floats, for the sake of NaN, one by one.
+    top = _folded(_ordered(row.astype(jnp.float32)), jnp.maximum, None)
+    return jax.lax.bitcast_convert_type(_flipped(top), jnp.float32).astype(row.dtype)
 
 
 def least(row: Array) -> Array:
@@ -91,11 +98,38 @@ def least(row: Array) -> Array:
 
 def total(row: Array) -> Array:
     """The sum along the last axis, which is kept with length 1."""
-    width = row.shape[-1]
-    if _tracing.get() != "native" or width < WIDE:
+    if _tracing.get() != "native":
         return jnp.sum(row, axis=-1, keepdims=True)
-    parts = [row[..., at : at + WIDE // 2] for at in range(0, width, WIDE // 2)]
-    return functools.reduce(jnp.add, [jnp.sum(part, axis=-1, keepdims=True) for part in parts])
+    return _folded(row, jnp.add, 0)
+
+
+def _ordered(row: Array) -> Array:
+    """Whole numbers in the order of these floats."""
+    return _flipped(jax.lax.bitcast_convert_type(row, jnp.int32))
+
+
+def _flipped(bits: Array) -> Array:
+    """The bits of negative floats in their order, and back."""
+    return bits ^ ((bits >> 31) & 0x7FFFFFFF)
+
+
+def _folded(row: Array, both: Callable[[Array, Array], Array], nothing: int | None) -> Array:
+    """The last axis as one number, by `both`, to which `nothing` adds nothing (None: a number
+    met twice does no harm).
+
+    XLA writes a reduction in native code lane after lane. Adding a slice of the row to the
+    next is done several lanes at once, until few are left.
+    """
+    while (width := row.shape[-1]) >= 2 * LANES:
+        part = LANES * -(-width // LANES**2)
+        slices = [row[..., at : at + part] for at in range(0, width - part, part)]
+        end = row[..., width - part :]
+        if nothing is not None:
+            # Its first lanes are in the slice before it too.
+            end = jnp.where(jnp.arange(part) < -width % part, nothing, end)
+        row = functools.reduce(both, [*slices, end])
+    reduce = jnp.max if nothing is None else jnp.sum
+    return reduce(row, axis=-1, keepdims=True)
 
 
 def top_logit(logits: Array) -> Array:
