@@ -220,8 +220,9 @@ def gradient(
 
     def turn(i: Array, slope: Any) -> Any:
         some = i * count + jnp.arange(count)
-        slots = jnp.take(order, some, axis=1, mode="clip")
-        own = jnp.where((some < sizes)[..., None], weight[every, slots], 0.0)
+        there = some < sizes
+        slots = jnp.where(there, jnp.take(order, some, axis=1, mode="clip"), 0)
+        own = jnp.where(there[..., None], weight[every, slots], 0.0)
         legal = store.logits[every, slots] > -jnp.inf
         read = reader.read(store, before[every, slots], slots)
         found = reader.each(jax.grad(score))(params, read, legal, own)

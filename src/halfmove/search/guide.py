@@ -18,11 +18,11 @@ from halfmove.search.unfrozen import Pair
 
 @dataclass(frozen=True)
 class Guide:
-    """For one batch of simulations."""
+    """For one batch of simulations. Without `logits` those of the store are the policy's."""
 
     store: Store  # to begin with
     step: Step
-    logits: Callable[[Store, Rows], Array]  # [B, K, A], of the policy where the rows are
+    logits: Callable[[Store, Rows], Array] | None  # [B, K, A], of the policy where the rows are
     learn: Callable[[Store, Rows], tuple[Array, Any]]  # (returns at the root [B, K], new memory)
 
 
@@ -44,7 +44,7 @@ def prior(model: Model, params: Any, store: Store, memory: Any) -> Guide:
     def learn(store: Store, rows: Rows) -> tuple[Array, Any]:
         return backward(store, rows, lambda carry, *_: carry, memory)
 
-    return Guide(store, _step(model, params, store), _stored, learn)
+    return Guide(store, _step(model, params, store), None, learn)
 
 
 def together(adapt: Adapt, model: Model, params: Any, store: Store, memory: Any) -> Guide:
@@ -86,11 +86,7 @@ def apart(
         return returned, adapting.climbed(adapt, policy, memory, slope)
 
     step = unfrozen.step(model, params, policy, own, store.logits.shape[-1])
-    return Guide(store, step, _stored, learn)
-
-
-def _stored(store: Store, rows: Rows) -> Array:
-    return store.logits[jnp.arange(rows.at.shape[0])[:, None], rows.at]
+    return Guide(store, step, None, learn)
 
 
 def _step(model: Model, params: Any, store: Store, *, reads: bool = False) -> Step:

@@ -30,13 +30,20 @@ def find(seen: Sequences, parent: Array, action: Array) -> Array:
     same = parent[:, :, None] == seen.parent[:, None]
     same &= action[:, :, None] == seen.action[:, None]
     # The first of equal ones, always the same: what follows was put below it.
-    return jnp.argmax(same, axis=-1).astype(jnp.int32)
+    return first(same)
 
 
 def leader(parent: Array, action: Array, on: Array) -> Array:
     """[B, K] i32: the first row of those `on` [B, K] with the same parent and action."""
     same = (parent[:, :, None] == parent[:, None]) & (action[:, :, None] == action[:, None])
-    return jnp.argmax(same & on[:, None], axis=-1).astype(jnp.int32)
+    return first(same & on[:, None])
+
+
+def first(there: Array) -> Array:
+    """The first along the last axis, 0 where there is none. Faster on a CPU than argmax."""
+    last = there.shape[-1]
+    found = jnp.min(jnp.where(there, jnp.arange(last, dtype=jnp.int32), last), axis=-1)
+    return jnp.where(found < last, found, 0)
 
 
 def put(seen: Sequences, number: Array, parent: Array, action: Array, on: Array) -> Sequences:

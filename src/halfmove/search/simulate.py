@@ -59,7 +59,7 @@ class Task:
     rule: Rule
     seed: Array  # [B] u32
     step: Step
-    logits: Callable[[Store, Rows], Array]  # [B, K, A], of the policy where the rows are
+    logits: Callable[[Store, Rows], Array] | None  # as `Guide` has them
     threshold: float  # a sequence less likely is long enough; 0: no matter
     new: bool  # whether a sequence is long enough when it is new
     distinct: bool  # whether it must be new among the simulations of this batch too
@@ -67,6 +67,12 @@ class Task:
     cached: bool  # whether the states are, too
     rows: int  # of a model call, at most
     costly: bool  # whether `logits` are those of a whole network
+
+    def policy(self, store: Store, rows: Rows) -> Array:
+        """[B, K, A]: logits of what the rows' next moves are sampled from."""
+        if self.logits is not None:
+            return self.logits(store, rows)
+        return store.logits[jnp.arange(rows.at.shape[0])[:, None], rows.at]
 
     def own(self, number: Array) -> Array:
         """[B, K] i32: where simulations put what they find; past what is kept, in turn."""
@@ -90,18 +96,19 @@ def store_of(node: Any, logits: Array, value: Array, features: Any, room: int) -
     """A store with room for so many states, the root's [B, ...] among them."""
     games = logits.shape[0]
 
-    def wide(x: Array, fill: Any = 0) -> Array:
-        return jnp.full((games, room, *x.shape[1:]), fill, x.dtype).at[:, 0].set(x)
+    def wide(x: Array) -> Array:
+        # A slot is written before it is read.
+        return jax.lax.empty((games, room, *x.shape[1:]), x.dtype).at[:, 0].set(x)
 
-    numbers, none = jnp.zeros((games, room)), jnp.zeros((games, room), bool)
+    nothing = jnp.zeros(games)
     return Store(
         node=jax.tree.map(wide, node),
-        logits=wide(logits, -jnp.inf),
+        logits=wide(logits),
         value=wide(value),
-        reward=numbers,
-        discount=numbers,
-        action=numbers.astype(jnp.int32),
-        over=none,
+        reward=wide(nothing),
+        discount=wide(nothing),
+        action=wide(nothing.astype(jnp.int32)),
+        over=wide(nothing != 0),
         features=jax.tree.map(wide, features),
     )
 
@@ -169,7 +176,9 @@ def _walk(task: Task, store: Store, seen: Sequences, rows: Rows) -> Rows:
     By the policy of some of these states at a time: many rows stand in few of them.
     """
     games, count = rows.at.shape
-    every, some = jnp.arange(games)[:, None], at_a_time(count, costly=task.costly)
+    every, some = jnp.arange(games)[:, None], count
+    if task.logits is not None:
+        some = at_a_time(count, costly=task.costly)
 
     def moved(rows: Rows, on: Array) -> tuple[Rows, Array]:
         """By their next moves where these lead to known states; who has to choose again."""
@@ -181,12 +190,12 @@ def _walk(task: Task, store: Store, seen: Sequences, rows: Rows) -> Rows:
     def asked(rows: Rows, asks: Array) -> tuple[Array, Array]:
         """Logits [B, K, A] for rows in some of the states asked for; which rows these are."""
         if some == count:
-            return task.logits(store, rows), asks
+            return task.policy(store, rows), asks
         first = sequences.leader(rows.at, rows.at, asks)
         who = jnp.argsort(~asks | (first != _columns(first)), axis=1, stable=True)[:, :some]
-        logits = task.logits(store, jax.tree.map(lambda x: x[every, who], rows))
+        logits = task.policy(store, jax.tree.map(lambda x: x[every, who], rows))
         same = first[:, :, None] == who[:, None]
-        return logits[every, jnp.argmax(same, axis=-1)], asks & jnp.any(same, axis=-1)
+        return logits[every, sequences.first(same)], asks & jnp.any(same, axis=-1)
 
     def body(carry: tuple[Rows, Array]) -> tuple[Rows, Array]:
         rows, asks = carry
@@ -220,7 +229,7 @@ def _turn(
         number = jnp.where(number > 0, number, jnp.take_along_axis(own, ahead, axis=1))
     rows = _stopped(task, _arrive(store, rows, slot, number, asks), store)
     rows = replace(rows, going=rows.going & ~ends)
-    return store, seen, _choose(task, store, rows, task.logits(store, rows), rows.going)
+    return store, seen, _choose(task, store, rows, task.policy(store, rows), rows.going)
 
 
 def _ask(
