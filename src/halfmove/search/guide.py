@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 
 from halfmove.core.types import Array, Model, Prediction
 from halfmove.search import adapt as adapting
