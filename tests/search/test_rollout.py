@@ -100,6 +100,29 @@ def test_all_rows_may_walk_at_once(monkeypatch):
     agree(run("pgs", made, **options), expected(made, **options))
 
 
+@pytest.mark.parametrize("name", ["mcs", "pgs", "pgs_unfrozen"])
+def test_what_new_memory_holds_is_never_read(name, monkeypatch):
+    """NaN in every slot that nobody has written, on the way of tables and of a network."""
+
+    def rubbish(shape, dtype):
+        if jnp.issubdtype(dtype, jnp.floating):
+            return jnp.full(shape, jnp.nan, dtype)
+        return jnp.full(shape, 1 if dtype == jnp.bool_ else 10**8, dtype)
+
+    made, game = tables(), games.make("hex", size=3)
+    net = Rules(game, TILES)
+    variables = net.init(jax.random.key(2))
+    found = []
+    for seed in (21, 22):  # one that a program was made for before would be used again
+        rate = {} if name == "mcs" else {"learning_rate": 0.3}
+        plan = run(name, made, seed=4, max_depth=seed, **rate)
+        search = planner(name, simulations=40, leaves=16, max_depth=seed, **QUIET | rate)
+        found.append((plan, search(jax.random.key(5), net, variables, shown(game))))
+        monkeypatch.setattr(simulate.jax.lax, "empty", rubbish)
+    assert max(plan.depth.max() for plan in found[0]) < 20
+    same(*found)
+
+
 def test_states_need_not_be_the_same_again():
     """Then nothing is remembered but the sequences, and the same comes out."""
     made, options = tables(), {"learning_rate": 0.4, "baseline": True}
