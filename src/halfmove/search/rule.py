@@ -152,13 +152,11 @@ def best(scores: Array) -> Array:
     if not how and jax.default_backend() != "cpu":
         return jnp.argmax(scores, axis=-1).astype(jnp.int32)
     # On a CPU, and inside a program, two plain reductions cost much less than argmax.
-    if not how:
-        scores = jax.lax.optimization_barrier(jax.lax.stop_gradient(scores))  # computed once
     top = greatest(scores)
     lanes = jax.lax.broadcasted_iota(jnp.int32, scores.shape, scores.ndim - 1)
     last = scores.shape[-1]
     first = least(jnp.where(scores == top, lanes, last))
-    if how in ("native", "interpreter"):
+    if how != "triton":
         # XLA may compute the scores anew for the comparison and round otherwise.
         close = top - 1e-6 * jnp.maximum(jnp.abs(top), 1.0)
         first = jnp.where(first < last, first, least(jnp.where(scores >= close, lanes, last)))
