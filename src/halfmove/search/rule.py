@@ -155,11 +155,14 @@ def best(scores: Array) -> Array:
     top = greatest(scores)
     lanes = jax.lax.broadcasted_iota(jnp.int32, scores.shape, scores.ndim - 1)
     last = scores.shape[-1]
-    first = least(jnp.where(scores == top, lanes, last))
+    held = jnp.where(scores == top, lanes, 2 * last)
     if how != "triton":
-        # XLA may compute the scores anew for the comparison and round otherwise.
+        # XLA may compute the scores anew for the comparison and round otherwise: what is as good
+        # as the best comes behind it.
         close = top - 1e-6 * jnp.maximum(jnp.abs(top), 1.0)
-        first = jnp.where(first < last, first, least(jnp.where(scores >= close, lanes, last)))
+        held = jnp.where((held > last) & (scores >= close), last + lanes, held)
+    first = least(held)
+    first = jnp.where(first < last, first, first - last)
     return jnp.minimum(first, last - 1)[..., 0]
 
 
