@@ -11,7 +11,7 @@ from halfmove.play.terminal import opponent
 from halfmove.selfplay.match import match, score
 from halfmove.train import checkpoint, zoo
 from halfmove.train.presets import PRESETS
-from halfmove.train.trained import saved, trained
+from halfmove.train.trained import config_of, saved, trained
 from tests.runs import small
 
 LARGE = {"go9", "hex9"}
@@ -50,6 +50,17 @@ def test_a_name_stands_for_a_folder():
     assert (game.size, who.name) == (7, "hex7@4")
     with pytest.raises(RuntimeError, match="'hexx' is no run: there is no such folder; of "):
         trained("hexx")
+
+
+def test_a_stage_of_a_run_is_a_network_too(tmp_path):
+    run = small(tmp_path / "run", save_every=1)
+    first, *_, last = saved(run)
+    assert first < last
+    named = trained(run / "checkpoints" / f"{first:08d}")
+    assert named.number == first
+    assert config_of(run / "checkpoints" / f"{first:08d}") == named.config
+    assert trained(run).number == last
+    assert trained(run / "checkpoints" / f"{first:08d}", last).number == last
 
 
 def test_a_run_is_added_with_its_card(tmp_path, monkeypatch, capsys):

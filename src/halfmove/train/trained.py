@@ -21,7 +21,7 @@ from halfmove.train.durable import RunError
 from halfmove.train.folder import configuration
 from halfmove.train.parts import model_of
 from halfmove.train.rating import quiet
-from halfmove.train.zoo import place
+from halfmove.train.zoo import place, stage
 
 
 @dataclass(frozen=True)
@@ -59,12 +59,14 @@ class Trained:
 def trained(run: str | Path, number: int | None = None, *, game: Game | None = None) -> Trained:
     """The newest network of a run, or that of a checkpoint, for the game it learned.
 
-    `run` is a folder, or a name that `halfmove zoo` lists.
+    `run` is a folder, a stage of it (RUN/checkpoints/NUMBER), or a name that `halfmove zoo` lists.
 
     `game`: the same with other options, which may change neither what the network sees nor
     its moves (another komi, but no other board). RunError or ValueError say what is wrong.
     """
-    config, run = config_of(run), place(run)
+    config = config_of(run)
+    run, staged = stage(run)
+    number = staged if number is None else number
     try:
         learned = games.read(config.game)
     except ValueError as error:  # an environment, or a game that is not here
@@ -86,8 +88,8 @@ def trained(run: str | Path, number: int | None = None, *, game: Game | None = N
 
 
 def config_of(run: str | Path) -> TrainConfig:
-    """The configuration of a run, or of a network of the package."""
-    return read(configuration(place(run)))
+    """The configuration of a run, of a stage of it, or of a network of the package."""
+    return read(configuration(stage(run)[0]))
 
 
 def saved(run: str | Path) -> list[int]:
