@@ -1,7 +1,5 @@
 """Shogi as CSA: read again, beside two other readers, and files that other people wrote."""
 
-import cshogi
-import cshogi.CSA
 import hypothesis.strategies as st
 import pytest
 import shogi
@@ -60,7 +58,7 @@ def test_errors_say_where_and_why(text, message):
 # -- other people's -------------------------------------------------------------
 
 
-def test_two_readers_of_csa_see_the_same_games():
+def test_two_readers_of_csa_see_the_same_games(cshogi):
     start = "4k4/1r5b1/pp2p2pp/9/9/9/PP2P2PP/1B5R1/4K4 w 2P3pG 8"
     cases = [random_record(SHOGI, seed, length=90) for seed in range(2)]
     cases.append(random_record(SHOGI, 5, length=60, position=start))

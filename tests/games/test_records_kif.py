@@ -3,8 +3,6 @@
 import datetime
 import itertools
 
-import cshogi
-import cshogi.KIF
 import hypothesis.strategies as st
 import pytest
 import shogi.KIF
@@ -60,7 +58,7 @@ def test_a_file_as_servers_write_it():
 
 @settings(max_examples=6)
 @given(numbers=st.lists(st.integers(0, 10**6), max_size=40))
-def test_games_that_another_program_wrote(numbers, tmp_path_factory):
+def test_games_that_another_program_wrote(cshogi, numbers, tmp_path_factory):
     turns = list(itertools.takewhile(lambda t: t.action is not None, play(SHOGI, numbers)))
     board, path = cshogi.Board(), tmp_path_factory.mktemp("kif") / "game.kif"
     writer = cshogi.KIF.Exporter(str(path))

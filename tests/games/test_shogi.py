@@ -3,15 +3,16 @@
 import functools
 from collections import Counter
 
-import cshogi
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cshogi.dlshogi import make_move_label
 
 from halfmove.games.shogi import START, Shogi
 from halfmove.games.shogi_moves import unpack
+
+cshogi = pytest.importorskip("cshogi", reason="no cshogi for NumPy 2 and this Python")
+make_move_label = pytest.importorskip("cshogi.dlshogi").make_move_label
 
 GAME = Shogi()
 SMALL = Shogi(history=1)

@@ -1,6 +1,5 @@
 """The rules of shogi in positions set up by hand, and what the game shows of itself."""
 
-import cshogi
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -52,7 +51,7 @@ def test_no_second_pawn_on_a_file():
         ("7nk/7l1/9/7N1/9/9/9/9/4K4 b P 1", False),  # or a knight
     ],
 )
-def test_a_pawn_may_not_be_dropped_for_mate(sfen, legal):
+def test_a_pawn_may_not_be_dropped_for_mate(cshogi, sfen, legal):
     theirs = {cshogi.move_to_usi(move) for move in cshogi.Board(sfen).legal_moves}
     assert ("P*1b" in theirs) == legal
     assert ("P*1b" in usis(after(start=sfen))) == legal
@@ -67,7 +66,7 @@ def test_other_drops_and_moved_pawns_may_mate():
     assert GAME.reward(state).tolist() == [1, -1]
 
 
-def test_no_move_at_all_loses_without_a_check():
+def test_no_move_at_all_loses_without_a_check(cshogi):
     state = after("7c7b", start="k8/9/P1G6/9/9/9/9/9/4K4 b - 1")
     board = cshogi.Board(GAME.position(state))
     assert not board.is_check()
