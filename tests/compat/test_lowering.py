@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import pytest
 
 import halfmove.compat.mctx as mctx
+from halfmove.core.lowering import lowered_for_gpu
 from halfmove.search import engine
 
 GAMES, ACTIONS, OUTCOMES = 3, 5, 4
@@ -59,5 +60,4 @@ POLICIES = {
 def test_every_policy_lowers_to_triton(name, monkeypatch):
     monkeypatch.setattr(engine.jax, "default_backend", lambda: "gpu")
     run = jax.jit(lambda key: POLICIES[name](key).action)
-    lowered = run.trace(jax.random.key(0)).lower(lowering_platforms=("cuda",))
-    assert "triton" in lowered.as_text()
+    assert "triton" in lowered_for_gpu(run.trace(jax.random.key(0))).as_text()

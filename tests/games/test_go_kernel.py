@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from halfmove.core.lowering import lowered_for_gpu
 from halfmove.games import go_kernel, go_state, make
 from tests.games import go_playouts
 
@@ -64,7 +65,7 @@ def test_a_batched_step_lowers_to_one_triton_program(options):
     states = jax.eval_shape(jax.vmap(game.init), jax.random.split(jax.random.key(0), 4))
     step = jax.jit(jax.vmap(lambda s, a: go_kernel.step(game.rules, s, a)))
     traced = step.trace(states, jax.ShapeDtypeStruct((4,), jnp.int32))
-    text = traced.lower(lowering_platforms=("cuda",)).as_text()
+    text = lowered_for_gpu(traced).as_text()
     assert text.count("__gpu$xla.gpu.triton") == 1
 
 
@@ -100,5 +101,5 @@ def test_a_batched_step_lowers_where_plain_numbers_have_64_bits():
         states = jax.eval_shape(jax.vmap(game.init), jax.random.split(jax.random.key(0), 4))
         step = jax.jit(jax.vmap(lambda s, a: go_kernel.step(game.rules, s, a)))
         traced = step.trace(states, jax.ShapeDtypeStruct((4,), jnp.int32))
-        text = traced.lower(lowering_platforms=("cuda",)).as_text()
+        text = lowered_for_gpu(traced).as_text()
     assert text.count("__gpu$xla.gpu.triton") == 1

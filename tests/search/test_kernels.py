@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from halfmove.core.lowering import lowered_for_gpu
 from halfmove.core.types import Edge, Prediction
 from halfmove.search import engine, kernels, names, planner
 from halfmove.search.planners import TREELESS, full_gumbel, muzero
@@ -187,7 +188,7 @@ def lowered(name, leaves, monkeypatch):
     monkeypatch.setattr(kernels, "prepare", lambda *a, how: ready(*a, how="triton"))
     plan = planner(name, simulations=4, leaves=leaves, engine="kernel")
     run = jax.jit(lambda key: plan(key, MAZE, None, ROOTS).action)
-    return run.trace(jax.random.key(0)).lower(lowering_platforms=("cuda",)).as_text()
+    return lowered_for_gpu(run.trace(jax.random.key(0))).as_text()
 
 
 @pytest.mark.parametrize("leaves", [1, 4])

@@ -16,6 +16,7 @@ from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton as plt
 from jax.sharding import PartitionSpec as P
 
+from halfmove.core.lowering import lowered_for_gpu
 from halfmove.core.native import native
 from halfmove.core.types import Array
 from halfmove.search.ascend import grow, plant
@@ -87,7 +88,7 @@ def _unlowerable(rule: Rule, width: int) -> str | None:
         return turn(small, ("grow", "walk"), state, same, number, Path(zero, zero, zero), leaf)
 
     try:
-        jax.jit(once).trace(jnp.int32(0)).lower(lowering_platforms=("cuda",))
+        lowered_for_gpu(jax.jit(once).trace(jnp.int32(0)))
     except Exception as error:  # whatever tracing or lowering says is the answer
         return f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"
     return None
