@@ -63,9 +63,9 @@ def test_the_compiled_kernel_gives_the_same(size, suicide):
 def test_a_batched_step_lowers_to_one_triton_program(options):
     game = make("go", **options)
     states = jax.eval_shape(jax.vmap(game.init), jax.random.split(jax.random.key(0), 4))
-    step = jax.jit(jax.vmap(lambda s, a: go_kernel.step(game.rules, s, a)))
-    traced = step.trace(states, jax.ShapeDtypeStruct((4,), jnp.int32))
-    text = lowered_for_gpu(traced).as_text()
+    step = jax.vmap(lambda s, a: go_kernel.step(game.rules, s, a))
+    actions = jax.ShapeDtypeStruct((4,), jnp.int32)
+    text = lowered_for_gpu(step, states, actions).as_text()
     assert text.count("__gpu$xla.gpu.triton") == 1
 
 
@@ -99,7 +99,7 @@ def test_a_batched_step_lowers_where_plain_numbers_have_64_bits():
     game = make("go", size=9)
     with jax.enable_x64(True):
         states = jax.eval_shape(jax.vmap(game.init), jax.random.split(jax.random.key(0), 4))
-        step = jax.jit(jax.vmap(lambda s, a: go_kernel.step(game.rules, s, a)))
-        traced = step.trace(states, jax.ShapeDtypeStruct((4,), jnp.int32))
-        text = lowered_for_gpu(traced).as_text()
+        step = jax.vmap(lambda s, a: go_kernel.step(game.rules, s, a))
+        actions = jax.ShapeDtypeStruct((4,), jnp.int32)
+        text = lowered_for_gpu(step, states, actions).as_text()
     assert text.count("__gpu$xla.gpu.triton") == 1

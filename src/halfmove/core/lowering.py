@@ -1,5 +1,6 @@
 """Programs made for a GPU, on any machine."""
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -8,8 +9,8 @@ from jax.sharding import AbstractDevice, AbstractMesh, use_abstract_mesh
 COMMON = "NVIDIA H200"
 
 
-def lowered_for_gpu(traced: Any) -> Any:
-    """What `jax.jit(...).trace(...)` gave, lowered for this machine's GPU, or a common one.
+def lowered_for_gpu(function: Callable[..., Any], *arguments: Any) -> Any:
+    """The function, traced and lowered for this machine's GPU, or a common one if it has none.
 
     From 0.12 on JAX asks which one it is.
     """
@@ -17,4 +18,4 @@ def lowered_for_gpu(traced: Any) -> Any:
     kind = device.device_kind if device.platform == "gpu" else COMMON
     mesh = AbstractMesh((), (), abstract_device=AbstractDevice(kind, None, "gpu"))
     with use_abstract_mesh(mesh):
-        return traced.lower(lowering_platforms=("cuda",))
+        return jax.jit(function).trace(*arguments).lower(lowering_platforms=("cuda",))

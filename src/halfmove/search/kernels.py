@@ -88,7 +88,7 @@ def _unlowerable(rule: Rule, width: int) -> str | None:
         return turn(small, ("grow", "walk"), state, same, number, Path(zero, zero, zero), leaf)
 
     try:
-        lowered_for_gpu(jax.jit(once).trace(jnp.int32(0)))
+        lowered_for_gpu(once, jnp.int32(0))
     except Exception as error:  # whatever tracing or lowering says is the answer
         return f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"
     return None
