@@ -79,6 +79,13 @@ class Game(abc.ABC):
         one = jax.nn.one_hot(action, self.actions)
         return jnp.broadcast_to(one, (height, width, self.actions))
 
+    def passed(self, planes: Array) -> Array:
+        """Planes [H, W, C] laid as one player sees the board, as the next one to move sees it.
+
+        Where each player has a side of its own, a learned model need not learn to turn the board.
+        """
+        return planes
+
     def action_maps(self) -> Any:
         """[S, A] int, numpy: under symmetry s, action a becomes `maps[s, a]`.
 

@@ -176,6 +176,10 @@ class AnimalShogi(Game):
         """
         return planes(state, PICTURE, PIECES, 2, MOST).reshape(4, 3, -1)
 
+    def passed(self, planes: Array) -> Array:
+        """Turned by half a circle."""
+        return planes[::-1, ::-1]
+
     def action_planes(self, action: Array) -> Array:
         """[4, 3, 6]: where from, three drops, where to, to-is-valid; as MuZero's for shogi."""
         kind, square = action // SQUARES, action % SQUARES

@@ -126,6 +126,10 @@ class Chess(Game):
         seen = jnp.where(planes[:, None, None, :] >> bits & 1 > 0, numbers, 0.0)
         return seen.reshape(8, 8, past + 7)
 
+    def passed(self, planes: Array) -> Array:
+        """From the other end: a file stays where it is."""
+        return planes[::-1]
+
     def action_planes(self, action: Array) -> Array:
         """[8, 8, 8] f32: from, to, to is on the board, promotion to queen, knight, bishop,
         rook, none.

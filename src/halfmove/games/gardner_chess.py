@@ -113,6 +113,10 @@ class GardnerChess(Game):
         bits = np.arange(SIZE * SIZE, dtype=np.uint32).reshape(SIZE, SIZE, 1)
         return jnp.where(planes >> bits & 1 > 0, numbers, 0.0)
 
+    def passed(self, planes: Array) -> Array:
+        """From the other end: a file stays where it is."""
+        return planes[::-1]
+
     def action_planes(self, action: Array) -> Array:
         """[5, 5, 8] f32: from, to, to is on the board, promotion to queen, knight, bishop,
         rook, none. Queen is marked for every single step forward from the fourth rank."""

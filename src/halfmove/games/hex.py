@@ -161,6 +161,10 @@ class Hex(Game):
         stone = jnp.arange(self.cells) == action
         return stone.reshape(self.size, self.size, 1).astype(jnp.float32)
 
+    def passed(self, planes: Array) -> Array:
+        """Transposed."""
+        return jnp.swapaxes(planes, 0, 1)
+
     def action_maps(self) -> np.ndarray:
         """[2, A]: as it is, and turned by half a circle."""
         maps = np.tile(np.arange(self.actions), (2, 1))

@@ -125,6 +125,10 @@ class Shogi(Game):
         """
         return planes(state, PICTURE, PIECES, 3, MOST).reshape(9, 9, -1)
 
+    def passed(self, planes: Array) -> Array:
+        """Turned by half a circle."""
+        return planes[::-1, ::-1]
+
     def action_planes(self, action: Array) -> Array:
         """[9, 9, 11]: where from (one plane), seven drops, where to, to-is-valid, promotion.
 

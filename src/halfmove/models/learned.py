@@ -111,6 +111,7 @@ class Learned:
     ) -> tuple[Array, Edge, Prediction]:
         network = self.network
         hidden = network.apply(params, node, self._encode(action, node), False, method="follow")
+        hidden = self._passed(hidden)
         raw = network.apply(params, hidden, False, method="earned")
         sign = -1.0 if self.spec.players == 2 else 1.0
         discount = jnp.full(action.shape, sign * self.spec.discount, jnp.float32)
@@ -137,6 +138,7 @@ class Learned:
             hidden, stats = carry
             hidden = halved(hidden)
             hidden, stats = call(stats, hidden, self._encode(action, hidden), method="follow")
+            hidden = self._passed(hidden)
             return (hidden, stats), hidden
 
         first, stats = call(stats, read(observation), method="represent")
@@ -160,6 +162,16 @@ class Learned:
     def _predict(self, variables: Variables, hidden: Array, legal: Array | None) -> Prediction:
         logits, raw = self.network.apply(variables, hidden, False, method="predict")
         return Prediction(logits, self.value_head.decode(raw), legal, hidden)
+
+    def _passed(self, hidden: Array) -> Array:
+        """Hidden states [B, ...] after a move, laid as the next player sees the board.
+
+        Convolutions can hardly learn to turn a board, and need not: how it lies is a matter of
+        observing it, not a rule.
+        """
+        if self.spec.game is None or self.config.kind != "tower":
+            return hidden
+        return jax.vmap(self.spec.game.passed)(hidden)
 
     def _encode(self, action: Array, hidden: Array) -> Array:
         """Actions [B] as the dynamics read them: [B, H, W, C'], or [B, A] for an mlp."""
