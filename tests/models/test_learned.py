@@ -16,8 +16,17 @@ from halfmove.models import Learned, Spec, learned
 from halfmove.nets import HeadConfig, NetConfig
 from halfmove.search import planner
 
+
+class Turning(TicTacToe):
+    """Each player sees the board from an end of its own."""
+
+    def passed(self, planes):
+        return planes[::-1]
+
+
 NET = NetConfig(planes=4, blocks=1, head_width=4, dtype="float32")
 BOARD = Learned(Spec.of_game(TicTacToe()), NET)
+TURNING = Learned(Spec.of_game(Turning()), NET)
 VECTOR = Learned(
     Spec((3,), 2, discount=0.9),
     replace(NET, kind="mlp", norm="layer", value=HeadConfig("categorical", size=4)),
@@ -55,7 +64,11 @@ def vector_steps(count):
     return shown(jax.random.normal(jax.random.key(1), (count, 3)), 2, count)
 
 
-CASES = {"board": (BOARD, board_steps, -1.0), "vector": (VECTOR, vector_steps, 0.9)}
+CASES = {
+    "board": (BOARD, board_steps, -1.0),
+    "turning board": (TURNING, board_steps, -1.0),
+    "vector": (VECTOR, vector_steps, 0.9),
+}
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -93,6 +106,16 @@ def test_an_action_changes_what_follows():
     twice = jnp.broadcast_to(jax.random.uniform(key(), (1, 3, 3, 4)), (2, 3, 3, 4))
     after, _, _ = jax.jit(BOARD.step)(variables(BOARD), key(), twice, jnp.array([3, 4]))
     assert float(jnp.abs(after[0] - after[1]).max()) > 1e-3
+
+
+def test_a_board_that_lies_before_who_moves_is_turned():
+    """By the model, so that its dynamics need not learn to; what is asked of it is asked after."""
+    node, action = jax.random.uniform(key(), (2, 3, 3, 4)), jnp.array([0, 5])
+    plain, _, _ = jax.jit(BOARD.step)(variables(BOARD), key(), node, action)
+    turned, _, said = jax.jit(TURNING.step)(variables(BOARD), key(), node, action)
+    np.testing.assert_allclose(turned, plain[:, ::-1], rtol=1e-6)
+    logits, _ = BOARD.network.apply(variables(BOARD), plain[:, ::-1], False, method="predict")
+    np.testing.assert_allclose(said.logits, logits, rtol=1e-4, atol=1e-5)
 
 
 def test_the_gradient_is_halved_at_every_step(monkeypatch):
