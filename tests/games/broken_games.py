@@ -254,6 +254,13 @@ class SamePlanes(Sound):
         return super().action_planes(action // 2)
 
 
+class LosesARow(Sound):
+    """What the next player sees of a board is smaller."""
+
+    def passed(self, planes):
+        return planes[1:]
+
+
 class SameName(Sound):
     def move_name(self, state, action):
         return str(int(action) % 8)
@@ -342,6 +349,7 @@ MUTANTS = {
     Weak: ("types", "init gives int32[], weak"),
     Branches: ("types", "TracerBoolConversionError"),
     WrongShape: ("types", "reward gives float32[1], weak; expected float32[2]"),
+    LosesARow: ("types", "passed gives float32[2, 3, 3]; expected float32[3, 3, 3]"),
     Unhashable: ("types", "cannot be hashed"),
     NoPermutation: ("symmetries", "action map 3 is no permutation"),
     NoGroup: ("symmetries", "is none of the maps"),

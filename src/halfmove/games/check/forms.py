@@ -35,6 +35,8 @@ def types(subject: Subject) -> str:
     _result("observe", seen, seen.shape, "float32")
     if len(seen.shape) != 3:
         raise BrokenError(f"observe gives {_form(seen)}; expected [H, W, C] float32")
+    board = jax.ShapeDtypeStruct((*seen.shape[:2], 3), seen.dtype)
+    _result("passed", jax.eval_shape(game.passed, board), board.shape, "float32")
     planes = jax.eval_shape(game.action_planes, action)
     _result("action_planes", planes, (*seen.shape[:2], *planes.shape[2:]), "float32")
     if len(planes.shape) != 3:
