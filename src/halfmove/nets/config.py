@@ -31,7 +31,7 @@ class NetConfig:
     every: int = 8
     preactivation: bool = False  # ResNet v2: norm and ReLU before each layer, none after the sum
     norm: NormKind = "batch"  # an offset and no scale
-    norm_decay: float = 0.99  # of the running statistics, once 1 / (1 - decay) updates are seen
+    norm_decay: float = 0.95  # of the running statistics, once 1 / (1 - decay) updates are seen
     norm_epsilon: float = 1e-3
     init: Init = "he"  # by fan-in; paper: truncated normal of 0.01
     dtype: DType = "auto"  # of the arithmetic: bfloat16 on a GPU; parameters are float32
