@@ -68,7 +68,10 @@ def winning(judge: Trained, states: Any, simulations: int) -> tuple[np.ndarray, 
         after = step(jax.random.key(0), states, action)
         # In Hex the move that ends a game wins it.
         over = np.asarray(jax.vmap(game.terminated)(after))
-        columns.append(over | (np.asarray(ask(jax.random.key(1), after).value) < 0))
+        plan = ask(jax.random.key(1), after)
+        # Not the mean over all that was tried: one good answer is enough.
+        answer = jnp.take_along_axis(plan.stats.q, jnp.maximum(plan.action, 0)[:, None], axis=1)
+        columns.append(over | (np.asarray(answer[:, 0]) < 0))
     return np.stack(columns, axis=1) & legal, legal
 
 
