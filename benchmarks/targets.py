@@ -1,8 +1,7 @@
 """What an expert teaches: how much of its policy lies on moves that win, in Expert Iteration.
 
-    python -m benchmarks.targets RUN --judge hex7 --simulations 64 --leaves 2      (two cores)
-    python -m benchmarks.targets weights/hex9-gpu/checkpoints/00000200 --judge hex9 \
-        --simulations 200 --leaves 32 --positions 128
+    python -m benchmarks.targets RUN/checkpoints/00000100 --judge hex7 --simulations 64 --leaves 2
+    python -m benchmarks.targets RUN/checkpoints/00000100 --simulations 800 --leaves 32 --rate 1e-3
 
 Positions after up to `--moves` moves of the network's own policy, in which by the judge, a
 stronger network with a search behind every move, some moves win and some lose. The share of the
@@ -22,6 +21,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from halfmove import games
 from halfmove.core.game import timestep
 from halfmove.search import planner
 from halfmove.train.presets import EXPERTS
@@ -78,9 +78,18 @@ def winning(judge: Trained, states: Any, simulations: int) -> tuple[np.ndarray, 
 def measured(args: argparse.Namespace) -> dict[str, dict[str, float]]:
     """The share of the raw network and of every expert, with what is told beside it."""
     net, judge = trained(args.network), trained(args.judge)
+    if net.game != judge.game:
+        raise SystemExit(
+            f"{args.network} plays {net.config.game}, and the judge {args.judge} plays "
+            f"{judge.config.game}: name another --judge"
+        )
     states = positions(net, args.positions, args.moves, jax.random.key(args.seed))
     wins, legal = winning(judge, states, args.judge_simulations)
     some = wins.any(axis=1) & (wins != legal).any(axis=1)
+    if not some.any():
+        raise SystemExit(
+            f"in none of {args.positions} positions some moves win and some lose: more --positions"
+        )
     print(
         f"{some.sum()} of {args.positions} positions, in which {_share(legal, wins, some):.0%} of "
         "the moves win"
@@ -89,10 +98,7 @@ def measured(args: argparse.Namespace) -> dict[str, dict[str, float]]:
         jax.random.key(2), states).policy), 0.0)}  # fmt: skip
     for expert in args.experts:
         name, words = EXPERTS[expert]
-        options: dict[str, Any] = {
-            key: None if value == "None" else float(value)
-            for key, value in (word.split("=") for word in words)
-        }
+        options = dict(games.setting(word) for word in words)
         if name == "pgs":
             options["learning_rate"] = args.rate
         search = planner(name, simulations=args.simulations, leaves=args.leaves, **options)

@@ -59,5 +59,5 @@ POLICIES = {
 @pytest.mark.parametrize("name", POLICIES)
 def test_every_policy_lowers_to_triton(name, monkeypatch):
     monkeypatch.setattr(engine.jax, "default_backend", lambda: "gpu")
-    run = lambda key: POLICIES[name](key).action  # noqa: E731
-    assert "triton" in lowered_for_gpu(run, jax.random.key(0)).as_text()
+    lowered = lowered_for_gpu(lambda key: POLICIES[name](key).action, jax.random.key(0))
+    assert "triton" in lowered.as_text()

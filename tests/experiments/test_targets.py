@@ -79,6 +79,12 @@ def name(cell):
     return f"{'abc'[cell % SIZE]}{cell // SIZE + 1}"
 
 
+def test_a_judge_of_another_board_is_named(run, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["targets", str(run)])
+    with pytest.raises(SystemExit, match="plays hex size=3, and the judge hex7 plays hex size=7"):
+        targets.main()
+
+
 def test_the_table_tells_every_expert(run, monkeypatch, capsys, tmp_path):
     words = f"targets {run} --judge {run} --judge-simulations 16 --simulations 8 --positions 24"
     kept = tmp_path / "found.json"

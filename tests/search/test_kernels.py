@@ -187,8 +187,8 @@ def lowered(name, leaves, monkeypatch):
     ready = kernels.prepare
     monkeypatch.setattr(kernels, "prepare", lambda *a, how: ready(*a, how="triton"))
     plan = planner(name, simulations=4, leaves=leaves, engine="kernel")
-    run = lambda key: plan(key, MAZE, None, ROOTS).action  # noqa: E731
-    return lowered_for_gpu(run, jax.random.key(0)).as_text()
+    lowered = lowered_for_gpu(lambda key: plan(key, MAZE, None, ROOTS).action, jax.random.key(0))
+    return lowered.as_text()
 
 
 @pytest.mark.parametrize("leaves", [1, 4])
