@@ -4,10 +4,11 @@
     python -m benchmarks.train go9-gpu --json out.json --net.planes 128
 
 The floor of self-play is the network on the same batch as often as a move asks for it
-(simulations + 1 times) and nothing else. The parts are measured apart, each in a loop of its
-own: the rules (step, legal moves, observation), the search with a model that costs nothing,
-the replay, one update. Their shares are of the whole iteration and need not add up to it: a
-compiler joins some of them. With known rules, where pgx has the game (Go of any size, Hex
+(simulations + 1 times) and nothing else. An iteration is what a run does: a chunk of self-play
+and its updates. The parts are measured apart, each in a loop of its own: the rules (step, legal
+moves, observation), the search with a model that costs nothing, the replay, an iteration's
+updates. Their shares are of the whole iteration and need not add up to it: a compiler joins
+some of them. With known rules, where pgx has the game (Go of any size, Hex
 11x11), mctx and pgx play as much of it with a network of the same shape, against a floor of
 their own (benchmarks/selfplay.py).
 """
@@ -30,6 +31,7 @@ from halfmove.core.game import Game, timestep
 from halfmove.games.go import Go
 from halfmove.games.hex import Hex
 from halfmove.train.config import TrainConfig
+from halfmove.train.hands import Local, Order
 from halfmove.train.parts import Parts, parts_of
 from halfmove.train.presets import PRESETS, preset
 
@@ -145,36 +147,46 @@ def beside(parts: Parts, game: Game, repeat: int) -> dict[str, float]:
 
 
 def learning(parts: Parts, keys: Iterator[Any], repeat: int) -> dict[str, float]:
-    """The replay, updates and what goes to the host, as a run does it: on a full replay."""
-    variables, opt_state, lanes, store = parts.begin(next(keys))
+    """The replay, updates, what goes to the host, and a whole iteration, as a run makes them.
+
+    On a full replay. Updates are queued one after the other, so that the host is not waited for.
+    """
+    hands = Local(parts)
+    hands.begin()
+
+    def played() -> Any:
+        hands.order(Order(0, next(keys), 1.0, -2.0))
+        return hands.play()
+
+    while int(hands.store.head) < parts.replay.length:
+        played()
+    learn = parts.config.learn
+    due = max(1, round(parts.chunk_positions * learn.samples / learn.batch))
+
+    def updated() -> Any:
+        return hands.learn(jax.random.split(next(keys), due), 0)
+
+    seconds = {
+        "iteration": best(lambda: (played(), updated()), repeat),
+        "update": best(updated, repeat) / due,
+    }
     add = jax.jit(parts.replay.add, donate_argnums=0)
     draw = jax.jit(parts.draw)
-    target = jax.tree.map(jnp.copy, variables) if parts.config.reanalyse.part else {}
-    while int(store.head) < parts.replay.length:
-        lanes, store, steps, told = parts.play(
-            variables, lanes, store, next(keys), jnp.float32(1), jnp.float32(-2)
-        )
+    hands.lanes, hands.store, steps, told = parts.play(
+        hands.variables, hands.lanes, hands.store, next(keys), jnp.float32(1), jnp.float32(-2)
+    )
     jax.block_until_ready((steps, told))
 
     def added() -> Any:
-        nonlocal store
-        store = add(store, steps)
-        return store.head
-
-    def updated() -> Any:
-        nonlocal variables, opt_state, store
-        variables, opt_state, store, metrics = parts.learn(
-            variables, opt_state, target, store, next(keys)
-        )
-        return metrics
+        hands.store = add(hands.store, steps)
+        return hands.store.head
 
     # An array that was fetched keeps its copy: every fetch here needs a new one.
     fresh = iter([jax.tree.map(jnp.copy, (told, steps.action[0])) for _ in range(repeat + 1)])
-    return {
+    return seconds | {
         "transfer": best(lambda: jax.device_get(next(fresh)), repeat),
         "replay add": best(added, repeat),
-        "replay sample": best(lambda: draw(store, next(keys)), repeat),
-        "update": best(updated, repeat),
+        "replay sample": best(lambda: draw(hands.store, next(keys)), repeat),
     }
 
 
@@ -184,7 +196,7 @@ def report(parts: Parts, t: dict[str, float]) -> dict[str, Any]:
     positions = parts.chunk_positions
     updates = positions * config.learn.samples / config.learn.batch
     learning = updates * t["update"]
-    whole = t["selfplay"] + learning + t["replay add"] + t["transfer"]
+    whole = t["iteration"]
     drawn = updates * t["replay sample"]
     seconds = {
         "network in self-play": t["network"],
@@ -210,7 +222,7 @@ def report(parts: Parts, t: dict[str, float]) -> dict[str, Any]:
         "simulations": config.search.simulations,
         "positions": positions,
         "updates": updates,
-        "seconds": {**t, "iteration": whole},
+        "seconds": t,
         "selfplay positions/s": positions / t["selfplay"],
         "learning positions/s": config.learn.batch / t["update"],
         "positions/s": positions / whole,

@@ -76,6 +76,29 @@ def test_in_training_the_batch_is_normalised_and_remembered():
     assert float(moved["stats"]["seen"]) == 6
 
 
+@pytest.mark.parametrize("shape", [(64, 5, 5, 3), (4, 7, 3), (256, 3)])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_what_is_far_from_zero_is_normalised_as_well(shape, dtype):
+    """Squares cancel there: a mean of a hundred deviations, and a plane that is all the same."""
+    variables = {
+        "params": {"offset": np.zeros(3, np.float32)},
+        "stats": {"mean": np.zeros(3), "variance": np.ones(3), "seen": np.zeros(())},
+    }
+    for turn in range(2):
+        x = rng.normal(size=shape) * [1.0, 0.01, 0.0] + [100.0, -1.0, 7.0]
+        x = np.asarray(jnp.asarray(x, dtype), np.float64)  # as it is read
+        axes = tuple(range(len(shape) - 1))
+        mean, variance = x.mean(axes), x.var(axes)
+        y, moved = Norm(3, CONFIG).apply(
+            variables, jnp.asarray(x, jnp.float32), True, mutable=["stats"]
+        )
+        expected = (x - mean) / np.sqrt(variance + 1e-3)
+        # The first batch is seen from zero: 1e4 in f32 is known to a thousandth.
+        np.testing.assert_allclose(y, expected, atol=3e-4 if turn else 2e-2)
+        assert (moved["stats"]["variance"] >= 0).all()
+        variables = {**variables, "stats": moved["stats"]}
+
+
 def test_layer_norm_and_none():
     x = rng.normal(size=(3, 2, 4)).astype(np.float32)
     variables = {"params": {"offset": np.arange(4, dtype=np.float32)}}

@@ -142,7 +142,9 @@ class Learned:
             return (hidden, stats), hidden
 
         first, stats = call(stats, read(observation), method="represent")
-        (_, stats), later = jax.lax.scan(follow, (first, stats), action.T)
+        # A GPU starts a loop's many small kernels one by one, and copies what the loop carries.
+        written_out = jax.default_backend() == "gpu"
+        (_, stats), later = jax.lax.scan(follow, (first, stats), action.T, unroll=written_out)
         hidden = jnp.concatenate([first[None], later])  # [K + 1, B, ...]
         (policy, value), stats = call(stats, _merged(hidden), method="predict")
         reward, stats = call(stats, _merged(hidden), method="earned")

@@ -39,14 +39,26 @@ class Norm(nn.Module):
             scale, shift = self.affine()
             return (x * scale + shift).astype(x.dtype)
         # Sums of squares lose too much in bfloat16.
-        wide = x.astype(jnp.float32)
-        axes = -1 if self.config.norm == "layer" else tuple(range(x.ndim - 1))
-        mean = jnp.mean(wide, axes, keepdims=True)
-        variance = jnp.mean(jnp.square(wide - mean), axes, keepdims=True)
+        origin, mean, variance = self._moments(x.astype(jnp.float32))
         if self.config.norm == "batch" and not self.is_initializing():
-            self._remember(mean.reshape(-1), variance.reshape(-1))
-        y = (wide - mean) * jax.lax.rsqrt(variance + self.config.norm_epsilon) + self.offset
+            self._remember((mean + origin).reshape(-1), variance.reshape(-1))
+        wide = x.astype(jnp.float32) - origin - mean
+        y = wide * jax.lax.rsqrt(variance + self.config.norm_epsilon) + self.offset
         return y.astype(x.dtype)
+
+    def _moments(self, x: Array) -> tuple[Any, Array, Array]:
+        """(origin, mean as seen from there, variance) of x [..., planes] in training."""
+        if self.config.norm == "layer" or x.ndim == 2:
+            axis = -1 if self.config.norm == "layer" else 0
+            mean = jnp.mean(x, axis, keepdims=True)
+            return 0.0, mean, jnp.mean(jnp.square(x - mean), axis, keepdims=True)
+        # A large array is read once for both. Squares of what is far from 0 would cancel, so it is
+        # seen from the running mean.
+        origin = jax.lax.stop_gradient(self.mean.value)
+        axes = tuple(range(x.ndim - 1))
+        mean = jnp.mean(x - origin, axes)
+        square = jnp.mean(jnp.square(x - origin), axes)
+        return origin, mean, jnp.maximum(square - jnp.square(mean), 0.0)
 
     def affine(self) -> tuple[Array, Array]:
         """(scale, shift), [planes] f32 each: what batch norm does outside of training."""
