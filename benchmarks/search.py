@@ -32,6 +32,11 @@ PAIRS: dict[str, tuple[str, dict[str, Any]]] = {
     "full_gumbel": ("gumbel_muzero_policy", {"c_scale": 0.1}),
     "muzero": ("muzero_policy", {"normalise": "siblings"}),
 }
+# Whose growth is measured: those two, and planners as they are by default.
+GROWTH: list[tuple[str, dict[str, Any]]] = [
+    *((name, options) for name, (_, options) in PAIRS.items()),
+    ("muzero", {}), ("alphazero", {}), ("trpo", {}), ("mpo", {}),
+]  # fmt: skip
 
 
 def ours(name: str, games: int, actions: int, simulations: int, **options: Any) -> Callable:
@@ -156,7 +161,7 @@ def growth(args: argparse.Namespace) -> dict[str, dict[str, float]]:
     and the same ratio where no line has more than two moves.
     """
     out = {}
-    for name, (_, options) in PAIRS.items():
+    for name, options in GROWTH:
         short = options | {"max_depth": 2}
         runs = {
             f"{kind} {n}": ours(name, 64, 82, n, **chosen)
@@ -165,16 +170,18 @@ def growth(args: argparse.Namespace) -> dict[str, dict[str, float]]:
         }
         best = interleaved(runs, args.repeat, args.budget)
         moves = {n: _moves(name, n, **options) for n in (100, 800)}
-        out[name] = {
+        found = {
             "growth": best["all 800"] / best["all 100"],
             "moves_100": moves[100],
             "moves_800": moves[800],
             "growth_of_two_moves": best["short 800"] / best["short 100"],
         }
+        label = " ".join([name, *(f"{key}={value}" for key, value in options.items())])
+        out[label] = found
         print(
-            f"{name}: time(n=800) / time(n=100) = {out[name]['growth']:.2f}, a line has "
+            f"{label}: time(n=800) / time(n=100) = {found['growth']:.2f}, a line has "
             f"{moves[100]:.1f} and {moves[800]:.1f} moves, {moves[800] / moves[100]:.2f} times as "
-            f"many; with at most two moves {out[name]['growth_of_two_moves']:.2f}",
+            f"many; with at most two moves {found['growth_of_two_moves']:.2f}",
             flush=True,
         )
     return out
