@@ -154,6 +154,22 @@ def test_statistics_move_in_training_and_keep_their_shape():
     assert seen == {"representation": 1, "dynamics": 3, "policy": 1, "value": 1, "reward": 1}
 
 
+def test_moves_written_out_as_for_a_gpu_are_the_same(monkeypatch):
+    step, actions = board_steps(3), jnp.array([[0, 4, 8], [3, 1, 2], [8, 0, 7]])
+
+    def found():
+        run = jax.jit(functools.partial(BOARD.unroll, train=True))
+        given = variables(BOARD), step.observation, actions
+        return run.lower(*given).as_text().count("stablehlo.while"), run(*given)
+
+    loops, expected = found()
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    written_out, outputs = found()
+    assert (loops, written_out) == (1, 0)
+    same = functools.partial(np.testing.assert_allclose, rtol=1e-4, atol=1e-5)
+    jax.tree.map(same, outputs, expected)
+
+
 def test_frames_and_bytes_are_read_as_planes():
     frame = np.random.default_rng(0).integers(0, 255, (2, 20, 16, 3), np.uint8)
     past = history.push(history.begin(frame, 2), frame, np.array([1, 2]), np.zeros(2, bool))

@@ -99,6 +99,25 @@ def test_what_is_far_from_zero_is_normalised_as_well(shape, dtype):
         variables = {**variables, "stats": moved["stats"]}
 
 
+@pytest.mark.parametrize("shape", [(16, 5, 5, 2), (64, 2)])
+def test_the_gradient_goes_through_the_batch_and_not_through_what_is_remembered(shape):
+    variables = {
+        "params": {"offset": np.zeros(2, np.float32)},
+        "stats": {"mean": np.array([0.5, -3.0]), "variance": np.ones(2), "seen": np.array(9.0)},
+    }
+    x, weight = (rng.normal(size=shape) * 2 + 1 for _ in range(2))
+
+    def weighed(x):
+        y, _ = Norm(2, CONFIG).apply(variables, x, True, mutable=["stats"])
+        return jnp.sum(y * weight)
+
+    axes = tuple(range(len(shape) - 1))
+    deviation = np.sqrt(x.var(axes) + 1e-3)
+    y = (x - x.mean(axes)) / deviation
+    expected = (weight - weight.mean(axes) - y * (weight * y).mean(axes)) / deviation
+    np.testing.assert_allclose(jax.grad(weighed)(jnp.asarray(x, jnp.float32)), expected, atol=1e-5)
+
+
 def test_layer_norm_and_none():
     x = rng.normal(size=(3, 2, 4)).astype(np.float32)
     variables = {"params": {"offset": np.arange(4, dtype=np.float32)}}
