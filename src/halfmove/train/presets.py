@@ -116,8 +116,7 @@ def tic_tac_toe_muzero() -> TrainConfig:
         config,
         model="learned",
         iterations=1_200,
-        # With 128 planes twice as many positions are misjudged in the end.
-        net=NetConfig(kind="mlp", planes=256, blocks=2),
+        net=NetConfig(kind="mlp", planes=128, blocks=2),
         # Where every game goes the same way, a learned model knows nothing of the other ways.
         selfplay=replace(config.selfplay, explore=9, temperatures=(1.0, 0.5, 0.25)),
         replay=ReplayConfig(positions=200_000),
