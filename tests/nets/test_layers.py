@@ -100,7 +100,7 @@ def test_what_is_far_from_zero_is_normalised_as_well(shape, dtype):
 
 
 @pytest.mark.parametrize("shape", [(16, 5, 5, 2), (64, 2)])
-def test_the_gradient_goes_through_the_batch_and_not_through_what_is_remembered(shape):
+def test_the_gradient_goes_through_the_mean_and_the_variance_of_the_batch(shape):
     variables = {
         "params": {"offset": np.zeros(2, np.float32)},
         "stats": {"mean": np.array([0.5, -3.0]), "variance": np.ones(2), "seen": np.array(9.0)},

@@ -121,7 +121,7 @@ class Hands(Protocol):
 
 @jax.jit
 def _added(sums: Any, metrics: Any) -> Any:
-    """One call, not one for every number: a small network's update takes no longer than those."""
+    """In one call: one for every number took a quarter of a small network's update on a GPU."""
     return jax.tree.map(jnp.add, sums, metrics)
 
 
